@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -370,17 +370,9 @@ def _is_safe(folder: Path) -> bool:
 
 
 def prune(root: Path) -> None:
-    """Remove folders and files that were not used for `KEEP_DAYS` days, renamed first so that no
-    other process sees half of one."""
+    """Remove folders that were not used for `KEEP_DAYS` days."""
     before = time.time() - KEEP_DAYS * _DAY
-    for path in root.glob("*"):
-        try:
-            if path.stat().st_mtime >= before:
-                continue
-            if path.is_dir():
-                path = path.rename(root / f"old-{os.getpid()}-{path.name}")
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
-        except OSError:
-            continue  # another process was faster
+    for folder in root.glob("*"):
+        with suppress(OSError):  # another process was faster
+            if folder.stat().st_mtime < before:
+                shutil.rmtree(folder)

@@ -87,8 +87,9 @@ def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
     keys = runs.all_keys()
     in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
     sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
-    box = stages.around(keys if stages.run_is_set else runs.ends())
-    return Ask(stage, box, len(in_sample), sample, len(keys), len(runs.keys), packed)
+    return Ask(
+        stage, stages.around(keys), len(in_sample), sample, len(keys), len(runs.keys), packed
+    )
 
 
 def packed_keys(*lists: Keys) -> bytes:

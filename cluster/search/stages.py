@@ -76,7 +76,7 @@ class StageSearch(Run):
         self.committed = 0
 
     def run(self) -> Solved:
-        """Run both passes. Raises as `solver.search.stages.BoxSearch` and `sweep.Sweeping` do."""
+        """Run both passes. Raises as `solver.search.stages.BoxSearch` and `sweep.solve_stage`."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
         stages = {stage for shard in self.found_shards for stage in shard.shard.stages}

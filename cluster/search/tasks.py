@@ -63,7 +63,6 @@ from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 from luckbase.solver.search.runs import Runs
 from luckbase.solver.search.stage_kernels import Order, Patterns
 from luckbase.solver.search.stages import Box, BoxSearch, Stage, Stages, first_edges
-from luckbase.solver.search.sweep import Sweeping
 
 
 @lru_cache(maxsize=2)
@@ -133,7 +132,7 @@ class Find(_StageJob):
             shard = replace(shard, rows=search.count, edges=search.edges)
             asks = [
                 ask_of(stages, number, runs, None if number in numbers else self.sparse)
-                for number, runs, _ in search.requests
+                for number, runs in search.requests
             ]
         if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
@@ -210,15 +209,14 @@ class Sweep(_StageJob):
         """Fill `rows`. Return the rows for the table, without terminal states."""
         stages = stages_of(self.board, self.level)
         game = stages.game
-        below: dict[int, list[tuple[Box, Floats]]] = {}
-        for (numbers, box), rows_below in zip(self.below, tables, strict=True):
-            for number in numbers:
-                below.setdefault(number, []).append((box, rows_below[1:]))
-        sweeping = Sweeping(game, stage)
-        for request, (number, _, numbered) in enumerate(stage.requests):
-            if _fill(stages, sweeping, request, below.get(number, ())) != len(numbered):
-                raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
-        done = sweeping.solve(game.tie_tolerance, stop)
+        read = [*zip(self.below, tables, strict=True)]
+        below = [
+            [(box, table[1:]) for (numbers, box), table in read if number in numbers]
+            for number, _ in stage.requests
+        ]
+        done = sweep.solve_stage(stages, stage, below, game.tie_tolerance, stop)
+        if done is None:
+            raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
         rows[1:], rows[0] = done.values, 0.0
         error = max([self.error, *(float(table[0, 0]) for table in tables)])
         error += float(done.errors.max(initial=0.0))
@@ -249,28 +247,14 @@ class Sweep(_StageJob):
         rows[0, 0] = stored.error
 
 
-def _fill(
-    stages: Stages, sweeping: Sweeping, request: int, tables: Sequence[tuple[Box, Floats]]
-) -> int:
-    """Copy the payoffs of a request's keys from tables to a stage; return how many were copied.
-
-    tables: boxes with their payoffs. Boxes are disjoint or equal.
-    """
-    boxes = list(dict.fromkeys(box for box, _ in tables))
-    if len(boxes) <= 1:
-        return sum(sweeping.fill(request, rows) for _, rows in tables)
-    which = stages.boxes_of(sweeping.requested[request], boxes)
-    number = {box: i for i, box in enumerate(boxes)}
-    return sum(sweeping.fill(request, rows, which == number[box]) for box, rows in tables)
-
-
 # --- stage files ---------------------------------------------------------------------------------
 
 # A stage file holds a shard's states (`solver.search.stages.Stage`): its arrays, as numpy saves
-# them. Integers are stored as differences between neighbours, and child numbers as differences
-# between neighbouring states (`stage_kernels.shift_children`), because both compress well. All
-# arrays are compressed at once (zstd level 1), because starting a compression takes longer than
-# compressing an array. The uncompressed length comes first.
+# them, one after the other. Integers are stored as differences between neighbours, and child
+# numbers as differences between neighbouring states (`stage_kernels.shift_children`), because both
+# compress well. All arrays are compressed at once (zstd level 1), because starting a compression
+# takes longer than compressing an array. The uncompressed length comes first. An archive would
+# compute a checksum of each array, although the driver knows the file's hash.
 
 
 def _differences(array: NDArray[Any]) -> NDArray[Any]:
@@ -285,12 +269,11 @@ def _sums(differences: NDArray[Any]) -> NDArray[Any]:
 def packed_stage(stage: Stage) -> bytes:
     """Return the content of a stage file."""
     states, shared, requests = stage.states, stage.patterns, stage.requests
-    wanted = [runs[:2] for _, runs, _ in requests]
-    sizes = [(len(runs.keys), len(numbers)) for _, runs, numbers in requests]
+    wanted = [runs[:2] for _, runs in requests]
     integers = (
         np.array(stage.own[:2]), states.order, states.patterns, stage.loops,
-        np.array([number for number, _, _ in requests], np.uint64),
-        np.array(sizes, np.int64).reshape(-1, 2),
+        np.array([number for number, _ in requests], np.uint64),
+        np.array([len(runs.keys) for _, runs in requests], np.int64),
         np.concatenate([(NO_KEYS, NO_KEYS), *wanted], axis=1),
         shared.first, shared.actors, shared.actions,
     )  # fmt: skip
@@ -298,7 +281,10 @@ def packed_stage(stage: Stage) -> bytes:
     kernels.shift_children(states.first, states.children, states.children, -1, shifted)
     others = shared.weights, shared.rewards, shared.payoffs, shifted
     numbers = np.array([stage.edges, stage.own.low], np.uint64)
-    np.savez(file := io.BytesIO(), numbers, *others, *map(_differences, integers))
+    arrays: list[NDArray[Any]] = [numbers, *others, *map(_differences, integers)]
+    file = io.BytesIO()
+    for array in arrays:
+        np.save(file, array)
     plain = file.getvalue()
     packed: bytes = CODEC.compress(plain, asbytes=True)
     return len(plain).to_bytes(8, "little") + packed
@@ -308,8 +294,8 @@ def read_stage(content: bytes) -> Stage:
     """Return the stage in a file."""
     size = int.from_bytes(content[:8], "little")
     plain = CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
-    with np.load(io.BytesIO(plain)) as file:
-        numbers, weights, rewards, payoffs, children, *integers = (file[k] for k in file.files)
+    file = io.BytesIO(plain)
+    numbers, weights, rewards, payoffs, children, *integers = (np.load(file) for _ in range(15))
     edges, low = numbers.tolist()
     own, order, shared, loops, stages, sizes, wanted, first_of, actors, actions = map(
         _sums, integers
@@ -319,9 +305,8 @@ def read_stage(content: bytes) -> Stage:
     )  # fmt: skip
     first = first_edges(first_of, shared)
     kernels.shift_children(first, children, children, 1, children)
-    states, n = Order(order, first, shared, children), len(order)
-    ends = sizes.cumsum(axis=0)[:-1].T
-    outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
-    runs = [Runs(keys, members, low) for keys, members in np.split(wanted, ends[0], axis=1)]
-    requests = list(zip(stages.tolist(), runs, np.split(outside, ends[1]), strict=False))
+    parts = np.split(wanted, sizes.cumsum()[:-1], axis=1)
+    runs = [Runs(keys, members, low) for keys, members in parts]
+    requests = list(zip(stages.tolist(), runs, strict=False))
+    states = Order(order, first, shared, children)
     return Stage(Runs(own[0], own[1], low), states, patterns, loops, requests, edges)

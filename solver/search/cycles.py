@@ -41,6 +41,7 @@ from luckbase.solver.search.bellman import (
     MIXED,
     RESULTS_TYPE,
     TIE,
+    Lotteries,
     Results,
     U,
     best_of,
@@ -53,6 +54,8 @@ from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS, SLOW, endless, 
 LATER, AT_ONCE, NO_SUM, UNSETTLED = -1, 10, 11, 12
 """More reasons why a component is not solved: the engine is not compiled yet; both choose at once;
 the payoffs of two players have no constant sum; best replies do not converge."""
+MEMBER = -1000
+"""In place of a best action: a member of the component being solved is MEMBER minus its number."""
 MAX_REPLIES = 20_000
 MAX_ROUNDS, MEET = 100, 1e-9
 """The most strategies tried if both choose at once; how close their bounds must come, relative to
@@ -104,6 +107,45 @@ def found_for(n, players):
     for x in range(n):
         found.cycle[x] = -1
     return found
+
+
+@njit(COMPONENT(tuple_type(Lotteries, _n1, _f1, _i1, _f2), _i1, _i1, _i1, _i1, RESULTS_TYPE, _n1))
+def gather(edges, first, last, begin, actors, out, members):
+    """Return the component of n members.
+
+    edges: those of member i are first[i] .. last[i] - 1, their children from begin[i] on.
+    out: the results; the best actions of the members are overwritten.
+    members: int32 (n,), the members' rows of `out`, by ascending key.
+    """
+    n, m, pays = members.size, 0, edges.rewards.shape[0] > 0
+    for i in range(n):
+        m += last[i] - first[i]
+        out.best[members[i]] = MEMBER - i
+    action_first, firsts = np.empty(n + 1, np.int64), np.empty(m + 1, np.int64)
+    names, weights, children = np.empty(m, np.int64), np.empty(m), np.empty(m, np.int64)
+    rewards = np.empty((m if pays else 0, edges.rewards.shape[1]))
+    k, e, off = 0, 0, np.float32(0.0)
+    for i in range(n):
+        action_first[i] = k
+        for j in range(first[i], last[i]):
+            if j == first[i] or edges.actions[j] != edges.actions[j - 1]:
+                names[k], firsts[k] = edges.actions[j], e
+                k += 1
+            y = edges.children[begin[i] + j - first[i]]
+            if y < out.best.size and out.best[y] <= MEMBER:
+                children[e] = MEMBER - out.best[y]
+            else:
+                children[e], off = -1 - y, max(off, out.errors[y])
+            weights[e] = edges.weights[j]
+            if pays:
+                for p in range(rewards.shape[1]):
+                    rewards[e, p] = edges.rewards[j, p]
+            e += 1
+    action_first[n], firsts[k] = k, e
+    return Component(
+        action_first, firsts[: k + 1], weights, children, rewards, names[:k], actors,
+        np.float64(off),
+    )  # fmt: skip
 
 
 @njit(types.void(COMPONENT, FOUND, _n1, RESULTS_TYPE))
@@ -445,16 +487,16 @@ def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Float
 
 
 def solve_alone(
-    game: Game, c: Component, limits: Floats, status: int, members: NDArray[np.int32], out: Results,
-    states: Ints,
-) -> None:  # fmt: skip
-    """Solve a component, members (n,), that compiled code refused with a status.
+    game: Game, c: Component, limits: Floats, members: NDArray[np.int32], out: Results, states: Ints
+) -> None:
+    """Solve a component, members (n,), that `solve_members` did not solve.
 
     states: its states (n, fields). Raises StateError if it cannot be solved.
     """
     found = found_for(len(members), game.players)
-    solve = solve_jointly if status == AT_ONCE else solve_component
-    status = solve(c, out.values, limits, found)
+    status = solve_component(c, out.values, limits, found)
+    if status == AT_ONCE:
+        status = solve_jointly(c, out.values, limits, found)
     if status != SOLVED:
         raise refusal(game, c, states, found.cycle, status)
     write_found(c, found, members, out)

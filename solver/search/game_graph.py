@@ -11,8 +11,8 @@ children. One depth-first search finds and solves it (`search`):
 3. If there is no such child, the state is the root of a strongly connected component or part of a
    larger one (Tarjan's low-link). A part is solved later, with its root.
 4. Solve the component of a root. The Bellman equation (`solver.search.bellman`) solves one state
-   without an edge to itself; its edges are still in the frame. The edges of a larger component are
-   expanded once more, for `solver.search.cycles`. So no edges are kept.
+   without an edge to itself, `solver.search.cycles` a larger component. The edges are still in the
+   frames, which are then dropped.
 
 Sums are taken in the order of the edges, and the members of a component in the order of their keys.
 So the bits of a state's payoffs depend on the game alone, not on the roots or on states solved
@@ -68,8 +68,8 @@ from luckbase.solver.search.bellman import (
     scratch_of,
 )
 from luckbase.solver.search.cycles import COMPONENT as COMPONENT_TYPE
-from luckbase.solver.search.cycles import LATER, SOLVE_COMPONENT, Component, later
-from luckbase.solver.search.elimination import SOLVED, part
+from luckbase.solver.search.cycles import SOLVE_COMPONENT, later
+from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
@@ -95,8 +95,6 @@ from luckbase.solver.search.keys import (
 )
 from luckbase.solver.sentences import option
 
-BROKEN = 20
-"""One more reason why a component is not solved: edges break the rules."""
 BUDGET = 200_000
 """States visited between two calls of `stop`: a fifth of a second."""
 
@@ -106,10 +104,9 @@ _f2, _u2 = types.float64[:, ::1], types.uint64[:, ::1]
 
 FINISHED, GROW, COMPONENT, PAUSE, REFUSED, SUMS = range(6)
 """Why a search stops (`search`)."""
-DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
+DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = range(7)
 """Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
-states visited, states on the stack, the next root, edges expanded, frames in use, why a component
-is not solved, whether the engine for components is compiled."""
+states visited, frames on the stack, the next root, edges expanded, frames in use."""
 REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
 """In place of the first payoff of an unsolved state, NaNs that show its progress: only reached;
 expanded but not visited, plus twice its frame; on the path, plus twice its place in the order of
@@ -117,7 +114,7 @@ visits."""
 
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START, TURN = 0, 1, 2, 3, 4, 5, 6, 7
 """The columns of a frame's numbers: its state, the next edge, the number of edges, Tarjan's
-low-link, who acts, whether the state leads to itself, the frames in use after it is done, and the
+low-link, who acts, whether the state leads to itself, the frames in use after it is solved, and the
 number of states met before its children if it is between turns, else -1."""
 
 
@@ -170,96 +167,31 @@ class Frames(NamedTuple):
 class Path(NamedTuple):
     """The progress of a search."""
 
-    stack: NDArray[np.int32]  # (room,), the visited states whose component is not known yet
+    stack: NDArray[np.int32]
+    """(room,), the frames of the visited states whose component is not known yet."""
     frames: NDArray[np.int32]  # the frames of the path
-    at: Ints  # (9,), DEPTH to READY
+    at: Ints  # (7,), DEPTH to TOP
 
 
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
 
-@njit(COMPONENT_TYPE(TRANSITION, TASK_TYPE, STORE_TYPE, _n1))
-def gather(transition, task, store, members):  # noqa: C901  # one list after the other
-    """Return the component of members, int32 (n,) by ascending key, its edges expanded once more.
-
-    The members' rows then hold their numbers in it. If edges break the rules, `off` is -1.
-    """
-    room, keys = task.room, store.keys
-    below, chances, names_below, paid, about = room.edges
-    n, players, m, k = members.size, paid.shape[1], 0, 0
-    mask, pays = store.slots.size - 1, room.kinds[1] != 0
-    action_first, first = np.empty(n + 1, np.int64), np.empty(4 * n + 1, np.int64)
-    names, actors = np.empty(4 * n, np.int64), np.empty(n, np.int64)
-    weights, children = np.empty(16 * n), np.empty(16 * n, np.int64)
-    rewards = np.empty(16 * n * players if pays else 0)
-    off = np.float32(0.0)
+@njit(types.Tuple((_n1, COMPONENT_TYPE))(STORE_TYPE, _frames, _n1))
+def component_of(store, frames, part):
+    """Return the members of a component, int32 (n,) by ascending key, and the component: then the
+    result's bits do not depend on who came first. part: int32 (n,), their frames."""
+    n, numbers, own = part.size, frames.numbers, np.empty(part.size, np.uint64)
     for i in range(n):
-        keys[members[i], 1] = OPEN + np.uint64(2 * i)
+        own[i] = store.keys[numbers[part[i], NODE], 0]
+    members, part = np.empty(n, np.int32), part[order_of(own)]
+    first, last, actors = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
-        unpack(task.strides, keys[members[i], 0], task.state)
-        count = expand_one(transition, task.board, task.state, room.edges, room)
-        if count < 0:
-            off = np.float32(-1.0)
-            break
-        if m + count > weights.size:
-            size = 2 * (m + count)
-            weights, children = _longer(weights, m, size), _longer(children, m, size)
-            if pays:
-                rewards = _longer(rewards, m * players, size * players)
-        if k + count > names.size:
-            size = 2 * (k + count)
-            names, first = _longer(names, k, size), _longer(first, k, size + 1)
-        action_first[i] = k
-        actors[i] = JOINTLY if about[0] == SIMULTANEOUS else about[1]
-        for j in range(count):
-            if j == 0 or names_below[j] != names_below[j - 1]:
-                names[k], first[k] = names_below[j], m
-                k += 1
-            key = pack_row(task.strides, below, j)
-            hashed = hash_of(key)
-            z = store.slots[find_from(store.slots, keys, key, hashed, hashed & mask)] & (mask >> 1)
-            if keys[z, 1] >= REACHED:
-                children[m] = np.int64(keys[z, 1] - OPEN) >> 1
-            else:
-                children[m], off = -1 - z, max(off, store.results.errors[z])
-            weights[m] = chances[j]
-            for p in range(players if pays else 0):
-                rewards[m * players + p] = paid[j, p]
-            m += 1
-    action_first[n], first[k] = k, m
-    return Component(
-        action_first, first[: k + 1], weights[:m], children[:m],
-        rewards[: m * players if pays else 0].reshape(-1, players), names[:k], actors,
-        np.float64(off),
-    )  # fmt: skip
-
-
-@part
-def _longer(array, count, size):
-    """Return a longer array with the same first elements."""
-    longer = np.empty(size, array.dtype)
-    for i in range(count):
-        longer[i] = array[i]
-    return longer
-
-
-@njit(_n1(_u2, _n1))
-def ascending(keys, numbers):
-    """Return numbers by ascending key: then the result's bits do not depend on who came first."""
-    own = np.empty(numbers.size, np.uint64)
-    for i in range(numbers.size):
-        own[i] = keys[numbers[i], 0]
-    return numbers[order_of(own)]
-
-
-@njit(_i(TRANSITION, SOLVE_COMPONENT, TASK_TYPE, STORE_TYPE, _n1))
-def solve_members(transition, solve, task, store, members):
-    """Solve the component of these members, int32 (n,) by ascending key; return a status."""
-    c = gather(transition, task, store, members)
-    if c.off < 0.0:
-        return BROKEN
-    return cycles.solve_members(solve, c, task.scratch.limits, members, store.results)
+        f = part[i]
+        members[i], first[i], actors[i] = numbers[f, NODE], frames.first[f], numbers[f, ACTOR]
+        last[i] = first[i] + numbers[f, SIZE]
+    edges = Lotteries(frames.children, frames.weights, frames.actions, frames.rewards)
+    return members, cycles.gather(edges, first, last, first, actors, store.results, members)
 
 
 @njit(_i(_i2, _i2, _i1, STORE_TYPE, _i, _i))
@@ -300,9 +232,9 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     """Continue a search from `path` until all roots are solved, or until:
 
     GROW: states or frames may not have room. COMPONENT: the states on the stack from the last
-    frame's state up are a component that could not be solved; at[STATUS] is the reason. PAUSE:
-    `budget` states were expanded. REFUSED: the edges of the state room.at break the rules. SUMS:
-    both choose at once in the last frame's state, and the payoffs do not have a constant sum.
+    frame up are a component that could not be solved. PAUSE: `budget` states were expanded.
+    REFUSED: the edges of the state room.at break the rules. SUMS: both choose at once in the last
+    frame's state, and the payoffs do not have a constant sum.
     """
     board, room = task.board, borrowed(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
@@ -435,20 +367,20 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             numbers[f, POSITION], numbers[f, LOW], numbers[f, LOOP] = 0, clock, 0
             numbers[f, START] = start
             keys[visit, 1] = OPEN + np.uint64(2 * clock)
-            stack[height] = visit
+            stack[height] = f
             clock, height = clock + 1, height + 1
             continue
         x, actor = numbers[f, NODE], numbers[f, ACTOR]
         if numbers[f, LOW] == np.int64(keys[x, 1] - OPEN) >> 1:
-            if stack[height - 1] != x or numbers[f, LOOP]:
+            if stack[height - 1] != f or numbers[f, LOOP]:
                 start = height - 1
-                while stack[start] != x:
+                while stack[start] != f:
                     start -= 1
-                members = ascending(keys, stack[start:height])
-                at[STATUS] = LATER
-                if at[READY]:
-                    at[STATUS] = solve_members(transition, solve_component, task, store, members)
-                if at[STATUS] != SOLVED:
+                members, component = component_of(store, frames, stack[start:height])
+                status = cycles.solve_members(
+                    solve_component, component, scratch.limits, members, store.results
+                )
+                if status != SOLVED:
                     code = COMPONENT
                     break
                 height = start + 1
@@ -466,12 +398,12 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 for c in range(columns):
                     rows[x, 1 + c] = out[c]
             height -= 1
+            top = numbers[f, START]
             if numbers[f, TURN] >= 0:
                 count = forget_turn(strides, turn, state, store, numbers[f, TURN], count)
-        elif depth > 0:
+        elif depth > 0:  # its frame is kept until its component is solved
             above = frame_of[depth - 1]
             numbers[above, LOW] = min(numbers[above, LOW], numbers[f, LOW])
-        top = numbers[f, START]
         depth -= 1
         if depth < 0:
             top = 0
@@ -515,7 +447,7 @@ class Graph:
             np.empty(edges), np.empty(edges, np.int64),
             np.empty((edges if game.pays else 0, game.players)),
         )  # fmt: skip
-        self._at = np.array([-1, 0, 0, 0, 0, 0, 0, 0, 0])
+        self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game, self._engine = matrix_game_solver(game), later
         self._task = Task(
@@ -676,27 +608,21 @@ class Graph:
         return int(code)
 
     def _solve_component(self) -> None:
-        """Solve the component on the stack that compiled code could not solve, or raise."""
-        if not self._at[READY]:  # the first cycle
-            self._engine, self._at[READY] = cycles.solve_component, 1
-            return
-        game, task, store, status = self.game, self._task, self._store, int(self._at[STATUS])
-        frame = self._frames.numbers[self._path.frames[self._at[DEPTH]]]
-        stack, height = self._path.stack, int(self._at[HEIGHT])
-        below = height - 1
-        while stack[below] != frame[NODE]:
-            below -= 1
-        members = ascending(store.keys, stack[below:height])
-        states = self.states(members)
-        if status == BROKEN:
-            raise fault_at(game, task.room.at)
-        component = gather(game.transition, task, store, members)
+        """Solve the component on the stack that `search` could not solve, or raise."""
+        store, task, at, path = self._store, self._task, self._at, self._path
+        frame, height = path.frames[at[DEPTH]], int(at[HEIGHT])
+        below = height - 1 - int(np.argmax(path.stack[:height][::-1] == frame))
+        members, component = component_of(store, self._frames, path.stack[below:height])
         cycles.solve_alone(
-            game, component, task.scratch.limits, status, members, store.results, states
+            self.game, component, task.scratch.limits, members, store.results, self.states(members)
         )
-        self._at[HEIGHT] = below
-        self._at[DEPTH] -= 1
-        self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
+        self._engine = cycles.solve_component  # it is compiled by now
+        turn = self._frames.numbers[frame, TURN]
+        if turn >= 0:
+            at[COUNT] = forget_turn(
+                task.strides, task.turn, task.state, store, int(turn), int(at[COUNT])
+            )
+        at[HEIGHT], at[TOP], at[DEPTH] = below, self._frames.numbers[frame, START], at[DEPTH] - 1
 
     # --- room ----------------------------------------------------------------------------------
 

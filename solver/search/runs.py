@@ -32,15 +32,6 @@ class Runs(NamedTuple):
         kept = members != 0
         return Runs(self.keys[kept], members[kept], self.low)
 
-    def ends(self) -> Keys:
-        """Return the first key of each run, then the last of each (2 n,)."""
-        filled, unit = self.members.copy(), np.uint64(1)
-        for shift in (1, 2, 4, 8, 16, 32):
-            filled |= filled >> np.uint64(shift)
-        offsets = np.bitwise_count([(self.members - unit) & ~self.members, filled >> unit])
-        keys: Keys = (self.keys | offsets.astype(np.uint64) << np.uint64(self.low)).ravel()
-        return keys
-
     def all_keys(self) -> Keys:
         keys: Keys = keys_in(self)
         return keys

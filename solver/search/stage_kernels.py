@@ -12,7 +12,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, expand_one
-from luckbase.solver.search.keys import bits_in, hash_of, may_be, pack_row, rises, unpack, word_of
+from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
 from luckbase.solver.search.runs import NODES_TYPE, RUN, RUNS_TYPE, lowest_bit, rank_of, run_at
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
@@ -119,42 +119,17 @@ def enter(place, nodes, at, requested, start):
     return i
 
 
-@inlined
-def _beyond(place, word):
-    """Return, in the guard bits, the lanes in which a word is above the box and below it."""
-    over, under = (place.high | place.guards) - word, (word | place.guards) - place.low
-    return ~over & place.guards, ~under & place.guards
-
-
-@njit(_u1(_place, RUNS_TYPE, _i))
-def members_within(place, runs, in_line):
-    """Return which members of runs are in the box, uint64 (n,).
-
-    in_line: 1 if the functions `inside` change evenly along a run: then if both ends are inside, so
-        is everything between.
-    """
-    inside = place.inside
-    members, low, one = runs.members.copy(), np.uint64(runs.low), np.uint64(1)
-    step = word_of(inside, one << low) - word_of(inside, np.uint64(0))
+@njit(_u1(_place, RUNS_TYPE))
+def members_within(place, runs):
+    """Return which members of runs are in the box, uint64 (n,)."""
+    members, one = runs.members.copy(), np.uint64(1)
     for x in range(members.size):
-        key, left, filled = runs.keys[x], members[x], members[x]
-        word = word_of(inside, key)
-        if in_line:
-            for shift in (1, 2, 4, 8, 16, 32):
-                filled |= filled >> np.uint64(shift)
-            first, last = lowest_bit(left), bits_in(filled) - 1
-            over_first, under_first = _beyond(place, word + np.uint64(first) * step)
-            over_last, under_last = _beyond(place, word + np.uint64(last) * step)
-            if not over_first | under_first | over_last | under_last:
-                continue
-            if over_first & over_last | under_first & under_last:
-                members[x] = left = np.uint64(0)
+        left = members[x]
         while left:
             offset = np.uint64(lowest_bit(left))
             left &= left - one
-            here = word + offset * step if in_line else word_of(inside, key | offset << low)
-            over, under = _beyond(place, here)
-            if over | under:
+            word = word_of(place.inside, runs.keys[x] | offset << np.uint64(runs.low))
+            if rises(place.high, word, place.guards) or rises(word, place.low, place.guards):
                 members[x] ^= one << offset
     return members
 

@@ -2,9 +2,9 @@
 
 A **stage** is closed under every cycle (`Level`). It is found from above: `BoxSearch` takes the
 keys that higher stages need, expands them and everything below them in the stage, and returns the
-keys that it needs from lower stages. It is solved from below: `sweep.Sweeping` takes the payoffs of
-those keys and solves the states, children first. The search keeps all that this needs, so no state
-is expanded again: each state's pattern (who acts, and the weights, actions and rewards of its
+keys that it needs from lower stages. It is solved from below: `sweep.solve_stage` takes the payoffs
+of those keys and solves the states, children first. The search keeps all that this needs, so no
+state is expanded again: each state's pattern (who acts, and the weights, actions and rewards of its
 edges; most games have few patterns, or ones shared by neighbouring states) and the rows of its
 children.
 
@@ -99,12 +99,11 @@ class Stages:
             raise OptionError("level: its functions have too many values for a stage's number")
         self.inside, self._scatter = words(game.fields, level.inside), scatter()
         used = {name for function in level.inside for name, factor in function.items() if factor}
-        self.run, self.run_low, self.run_bits, self.run_column = self._run(used)
-        self.run_is_set = self.run_column >= 0 and bool(game.fields.sets[self.run_column])
+        self.run, self.run_low, self.run_bits = self._run(used)
 
-    def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
-        """Return the bits of keys that form a run, the lowest bit, their number and their column:
-        the widest that determines the position in a stage but not the stage, or -1."""
+    def _run(self, inside: set[str]) -> tuple[int, int, int]:
+        """Return the bits of keys that form a run, the lowest bit and their number: of the widest
+        column that determines the position in a stage but not the stage."""
         level, room = self.level, self.game.strides[1].tolist()
         apart = {name for function in (level.falls, *level.apart) for name in function}
         columns = [
@@ -113,10 +112,10 @@ class Stages:
             )) if name in inside - apart
         ]  # fmt: skip
         if level.strict or min(room) < 0 or not columns:
-            return 0, 0, 0, -1
+            return 0, 0, 0
         bits, column = max(columns)
         low = sum(room[column + 1 :])
-        return ((1 << bits) - 1) << low, low, bits, column
+        return ((1 << bits) - 1) << low, low, bits
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """Return the numbers (n,) of the stages of keys (n,)."""
@@ -157,8 +156,7 @@ class Stages:
         """Return which members of runs (n,) are in a box: uint64 (n,)."""
         if box.whole:
             return runs.members
-        in_line = int(not self.run_is_set)
-        members: Keys = kernels.members_within(self.place(0, box), runs, in_line)
+        members: Keys = kernels.members_within(self.place(0, box), runs)
         return members
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
@@ -211,8 +209,7 @@ class Stage:
     states: Order
     patterns: Patterns
     loops: Ints  # (k, 2), the position in the order and the size of each component that is a cycle
-    requests: list[tuple[int, Runs, NDArray[np.int32]]]
-    """The keys needed from other stages, (stage, runs, numbers), numbers by ascending key."""
+    requests: list[tuple[int, Runs]]  # the keys needed from other stages
     edges: int  # the number of edges expanded
 
     @cached_property
@@ -313,7 +310,7 @@ class BoxSearch:
     """
 
     own: Runs
-    requests: list[tuple[int, Runs, NDArray[np.int32]]]
+    requests: list[tuple[int, Runs]]
 
     def __init__(
         self, stages: Stages, level: int, requested: Sequence[Runs], box: Box = WHOLE, *,
@@ -481,11 +478,9 @@ class BoxSearch:
 
     def _requests(
         self, runs: Keys, numbers: NDArray[np.int32], begin: int
-    ) -> list[tuple[int, Runs, NDArray[np.int32]]]:
-        """Return the states needed from other stages, by stage, with their numbers.
-
-        The numbers continue from `begin` and are also written to `numbers`.
-        """
+    ) -> list[tuple[int, Runs]]:
+        """Return the states needed from other stages, by stage. Their numbers, from `begin` on, are
+        written to `numbers`."""
         at = np.flatnonzero(runs[:, 1] != runs[:, 2])
         at = at[order_of(runs[at, 0])].astype(np.int32)
         stage = self.stages.of(runs[at, 0])
@@ -497,9 +492,8 @@ class BoxSearch:
             part = at[start:end]
             keys, reached, inside, _ = runs[part].T.copy()
             other = Runs(keys, reached & ~inside, self.stages.run_low)
-            stop = number_runs(other, NO_KEYS, runs, part, numbers, here)
-            requests.append((int(stage[start]), other, np.arange(here, stop, dtype=np.int32)))
-            here = stop
+            here = number_runs(other, NO_KEYS, runs, part, numbers, here)
+            requests.append((int(stage[start]), other))
         return requests
 
 

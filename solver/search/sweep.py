@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, njit, types
 from luckbase.solver.errors import Stopped
@@ -26,20 +25,18 @@ from luckbase.solver.search.bellman import (
     rounded_up,
     scratch_of,
 )
-from luckbase.solver.search.cycles import COMPONENT, SOLVE_COMPONENT, Component
+from luckbase.solver.search.cycles import COMPONENT, SOLVE_COMPONENT
 from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import refuse_beyond
 from luckbase.solver.search.keys import Keys, order_of, unpack_all
 from luckbase.solver.search.stage_kernels import LEAF, ORDER_TYPE, PATTERNS_TYPE, Order, Patterns
-from luckbase.solver.search.stages import BUDGET, Stage
+from luckbase.solver.search.stages import BUDGET, Box, Stage, Stages
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
 _i2 = types.int64[:, ::1]
 PLACE, LOOP, STATUS = range(3)
 """Positions in a sweep's progress: the place in the order, the next cycle, why it stopped."""
-MEMBER = -1000
-"""In place of a best action: a member of the component being solved is MEMBER minus its number."""
 
 
 def room_for_sweep(states: int, numbers: int, players: int) -> Results:
@@ -51,47 +48,18 @@ def room_for_sweep(states: int, numbers: int, players: int) -> Results:
     )  # fmt: skip
 
 
-@njit(COMPONENT(PATTERNS_TYPE, ORDER_TYPE, RESULTS_TYPE, _n1))
-def gather(patterns, states, out, members):
-    """Return the component of members, int32 (n,) ascending."""
-    n, m, pays = members.size, 0, patterns.rewards.shape[0] > 0
-    for i in range(n):
-        p = states.patterns[members[i]]
-        m += patterns.first[p + 1] - patterns.first[p]
-        out.best[members[i]] = MEMBER - i
-    action_first, first = np.empty(n + 1, np.int64), np.empty(m + 1, np.int64)
-    names, actors = np.empty(m, np.int64), np.empty(n, np.int64)
-    weights, children = np.empty(m), np.empty(m, np.int64)
-    rewards = np.empty((m if pays else 0, patterns.payoffs.shape[1]))
-    k, e, off = 0, 0, np.float32(0.0)
-    for i in range(n):
-        p, child = states.patterns[members[i]], states.first[members[i]]
-        action_first[i], actors[i] = k, patterns.actors[p]
-        for j in range(patterns.first[p], patterns.first[p + 1]):
-            if j == patterns.first[p] or patterns.actions[j] != patterns.actions[j - 1]:
-                names[k], first[k] = patterns.actions[j], e
-                k += 1
-            y = states.children[child]
-            if y < out.best.size and out.best[y] <= MEMBER:
-                children[e] = MEMBER - out.best[y]
-            else:
-                children[e], off = -1 - y, max(off, out.errors[y])
-            weights[e] = patterns.weights[j]
-            if pays:
-                for q in range(rewards.shape[1]):
-                    rewards[e, q] = patterns.rewards[j, q]
-            e, child = e + 1, child + 1
-    action_first[n], first[k] = k, e
-    return Component(
-        action_first, first[: k + 1], weights, children, rewards, names[:k], actors,
-        np.float64(off),
+@njit(types.Tuple((_n1, COMPONENT))(PATTERNS_TYPE, ORDER_TYPE, RESULTS_TYPE, _n1))
+def component_of(patterns, states, out, members):
+    """Return the members of a component, int32 (n,), ascending, and the component."""
+    members = members[order_of(members.astype(np.uint64))]
+    p, edges = (
+        states.patterns[members],
+        Lotteries(states.children, patterns.weights, patterns.actions, patterns.rewards),
+    )
+    return members, cycles.gather(
+        edges, patterns.first[p], patterns.first[p + 1], states.first[members], patterns.actors[p],
+        out, members,
     )  # fmt: skip
-
-
-@njit(_n1(_n1))
-def ascending(members):
-    """Return members in ascending order: then the result's bits do not depend on who came first."""
-    return members[order_of(members.astype(np.uint64))]
 
 
 @njit(
@@ -120,8 +88,9 @@ def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     at[STATUS] = SOLVED
     while s < stop:
         if loop < loops.shape[0] and s == loops[loop, 0]:
-            members = ascending(states.order[s : s + loops[loop, 1]])
-            component = gather(patterns, states, out, members)
+            members, component = component_of(
+                patterns, states, out, states.order[s : s + loops[loop, 1]]
+            )
             at[STATUS] = cycles.solve_members(
                 solve_component, component, scratch.limits, members, out
             )
@@ -186,22 +155,22 @@ def solve_in_order(
             refuse_uneven(game, state[0], out.values[children, 1:])
         elif status != SOLVED:
             size = loops[at[LOOP], 1]
-            members = ascending(states.order[at[PLACE] : at[PLACE] + size])
-            component = gather(patterns, states, out, members)
-            cycles.solve_alone(
-                game, component, scratch.limits, status, members, out,
-                unpack_all(game.strides, keys[members]),
-            )  # fmt: skip
+            members, component = component_of(
+                patterns, states, out, states.order[at[PLACE] : at[PLACE] + size]
+            )
+            there = unpack_all(game.strides, keys[members])
+            cycles.solve_alone(game, component, scratch.limits, members, out, there)
             at[PLACE], at[LOOP] = at[PLACE] + size, at[LOOP] + 1
     refuse_beyond(game, keys, out.values[: len(keys), 1:])
 
 
-@njit(_i(_u1, _f2, _n1, _f2))
+@njit(_i(_u1, _f2, _i1, _f2))
 def join(requested, rows, numbers, out):
     """Copy payoffs to `out` and return how many were found.
 
-    requested: uint64 (k,), ascending keys. rows: (m, 1 + players), by ascending key, which is the
-        first column. numbers: the rows of `out` to write.
+    requested: uint64 (k,), ascending keys.
+    rows: (m, 1 + players), by ascending key, which is the first column.
+    numbers: (k,), the rows of `out` to write.
     """
     keys = borrowed(rows.view(np.uint64))
     j, copied, count = 0, 0, rows.shape[0]
@@ -220,35 +189,30 @@ def join(requested, rows, numbers, out):
     return copied
 
 
-class Sweeping:
-    """A stage that is being solved: `fill` in the payoffs that it requests, then `solve`."""
+def solve_stage(
+    stages: Stages, stage: Stage, tables: Iterable[Sequence[tuple[Box, Floats]]], tolerance: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> Results | None:  # fmt: skip
+    """Solve and return the n states of a stage, by key; None if payoffs that it needs are missing.
 
-    def __init__(self, game: Game, stage: Stage) -> None:
-        self.game, self.stage = game, stage
-        self.requested = [runs.all_keys() for _, runs, _ in stage.requests]
-        """The keys of each of its requests."""
-        n, outside = len(stage.keys), sum(len(numbers) for _, _, numbers in stage.requests)
-        self._out = room_for_sweep(n, n + outside, game.players)
-        self._out.values[:n, 0] = stage.keys.view(np.float64)
+    tables: for each of its requests, boxes that do not overlap, with payoffs (m, 1 + players), by
+        ascending key, the first column.
 
-    def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
-        """Copy the payoffs for a request, or for a subset (k,) of its keys; return how many exist.
-
-        rows: (m, 1 + players), by ascending key, the first column.
-        """
-        keys, (_, _, numbers) = self.requested[request], self.stage.requests[request]
-        if subset is not None:
-            keys, numbers = keys[subset], numbers[subset]
-        copied: int = join(keys, rows, numbers, self._out.values)
-        return copied
-
-    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> Results:
-        """Solve and return the n states, by key. Raises the errors of `solve_in_order`.
-
-        Their error bounds leave out the errors of other stages.
-        """
-        game, stage, out, n = self.game, self.stage, self._out, len(self.stage.keys)
-        solve_in_order(
-            game, stage.keys, stage.patterns, stage.states, stage.loops, out, tolerance, stop
-        )  # fmt: skip
-        return out._replace(values=out.values[:n], errors=out.errors[:n])
+    The error bounds leave out the errors of other stages. Raises the errors of `solve_in_order`.
+    """
+    game, requested = stages.game, [runs.all_keys() for _, runs in stage.requests]
+    n, row = len(stage.keys), len(stage.keys)
+    out = room_for_sweep(n, n + sum(map(len, requested)), game.players)
+    out.values[:n, 0] = stage.keys.view(np.float64)
+    for keys, parts in zip(requested, tables, strict=True):
+        which, copied = stages.boxes_of(keys, [box for box, _ in parts]), 0
+        for i, (_, rows) in enumerate(parts):
+            at = np.flatnonzero(which == i)
+            copied += join(keys[at], rows, row + at, out.values)
+        if copied != len(keys):
+            return None
+        row += len(keys)
+    solve_in_order(
+        game, stage.keys, stage.patterns, stage.states, stage.loops, out, tolerance, stop
+    )  # fmt: skip
+    return out._replace(values=out.values[:n], errors=out.errors[:n])

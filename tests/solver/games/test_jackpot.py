@@ -14,9 +14,9 @@ from luckbase.solver.games.jackpot.rules import AGENTS, choices, options_of, pos
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import chosen, evaluate
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.reference import jackpot as reference
-from tests.solver.search.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "jackpot"
 SEED = BOARDS / "seed.toml"
@@ -68,7 +68,9 @@ def states_of(path, settings=()):
 def solved(path, settings=()):
     """The payoff of every state under the best play, as a search finds it."""
     states = states_of(path, settings)
-    values = solve_graph(jackpot(path, settings), states).values[: len(states), 0]
+    graph = Graph(jackpot(path, settings))
+    at = graph.solve(states)
+    values = graph.values[at, 0]
     return dict(zip(map(tuple, states.tolist()), values.tolist(), strict=True))
 
 

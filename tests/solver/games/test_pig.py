@@ -20,12 +20,12 @@ from luckbase.solver.games.pig.rules import chance_to_gain
 from luckbase.solver.games.skunk.rules import Computer, HoldAt, check_rolls
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
 from tests.solver.board.board_files import assert_one_sentence
-from tests.solver.search.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "pig"
 RACE, TINY, PIGLET, ROUNDS = (
@@ -185,7 +185,9 @@ def test_the_rounds_are_the_references_fractions(safe, forced):
 def test_a_search_of_the_rounds_finds_the_tables_values():
     for options in ROUNDS_VARIANTS[:5]:
         game = pig(ROUNDS, options)
-        found = solve_graph(game, game.start().reshape(1, -1)).values[0]
+        graph = Graph(game)
+        (at,) = graph.solve(game.start().reshape(1, -1))
+        found = graph.values[at]
         assert found[0] == pytest.approx(start(ROUNDS, options), abs=1e-13)
 
 

@@ -21,7 +21,7 @@ def find_boxes(stages, level, requested, *, most=CACHED):
             continue
         search.number()
         boxes.append(search.stage())
-        runs += [some for number, some, _ in boxes[-1].requests if number >> 32 == level]
+        runs += [some for number, some in boxes[-1].requests if number >> 32 == level]
     return boxes
 
 
@@ -47,7 +47,7 @@ def found_of(stages, root, down):
             numbers = stages.of(box.keys)
             for stage in np.unique(numbers).tolist():
                 found[stage] = np.union1d(found.get(stage, NO_KEYS), box.keys[numbers == stage])
-            for stage, runs, _ in box.requests:
+            for stage, runs in box.requests:
                 wanted.setdefault(stage, []).append(runs.all_keys())
     return asked, found
 

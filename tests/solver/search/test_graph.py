@@ -8,10 +8,10 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
-from tests.solver.search.solved import solve_graph
 
 TINY, FEBRUARY = BOARDS / "press-your-luck/tiny.toml", BOARDS / "press-your-luck/1985-02.toml"
 
@@ -37,9 +37,10 @@ def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_
         {"scores": "0,500,500", "earned": "0,2,0", "whammies": "4,3,3"},
     ]
     roots = np.array([game.parse(w) for w in words])
-    solved = solve_graph(game, roots)
-    for k, root in enumerate(roots):
-        assert solved.values[k] == pytest.approx(by_reference(reference, root), abs=1e-12)
+    graph = Graph(game)
+    at = graph.solve(roots)
+    for value, root in zip(graph.values[at], roots, strict=True):
+        assert value == pytest.approx(by_reference(reference, root), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,15 @@ def test_player_two_of_february_has_the_published_values(scores, spins, play, pa
 def test_a_root_too_large_for_a_key_is_refused():
     game = tiny()
     with pytest.raises(StateError, match="too large to search"):
-        solve_graph(game, np.array([[0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0]]))
+        Graph(game).solve(np.array([[0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0]]))
 
 
 def test_what_every_action_is_worth_has_the_bits_of_the_search():
     """One Bellman step: from the children's payoffs it gives the payoffs that are stored, though a
     roll has so many edges that numpy would add them in another order."""
     game = solving.load_game(solving.load_board(BOARDS / "jackpot/seed.toml"))
-    graph = solve_graph(game, game.needed_start()[None])
+    graph = Graph(game)
+    graph.solve(game.needed_start()[None])
     inner = np.flatnonzero(graph.best != OVER)
     edges = expand(game, graph.states(inner))
     below = graph.values[graph.look_up(keys.pack_all(game.strides, edges.children))]

@@ -20,7 +20,6 @@ from luckbase.solver.search.keys import (
     rises,
     unpack_all,
     unpack_columns,
-    word_of,
     words,
 )
 
@@ -125,13 +124,6 @@ def test_a_key_that_takes_all_of_64_bits_comes_back():
     assert unpack_all(fields.strides, keys_of(fields, states)).tolist() == states.tolist()
 
 
-@given(cases())
-def test_the_word_of_one_key_is_that_of_many(case):
-    fields, functions, states = case
-    result, keys = words(fields, functions), keys_of(fields, states)
-    assert [word_of(result.table, key) for key in keys] == result.of(keys).tolist()
-
-
 def risen(result, parent, child):
     return bool(rises(parent, child, np.uint64(result.guards)))
 
@@ -147,16 +139,6 @@ def test_a_rise_of_any_function_shows_whatever_the_others_do(case):
     assert risen(result, first, other) == any(up)
     assert risen(result, other, first) == any(down)
     assert not risen(result, first, first)
-
-
-def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is():
-    """A lane that borrows from its neighbour would hide it."""
-    fields = fields_of(8, 8, 8)
-    result = words(fields, [{"f0": 1}, {"f1": 1}, {"f2": 1}])
-    high, low = np.array([[255, 0, 255]]), np.array([[0, 1, 0]])
-    parent, child = result.of(keys_of(fields, np.concatenate([high, low])))
-    assert risen(result, parent, child)
-    assert not risen(result, parent, result.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
 
 
 @pytest.mark.parametrize(
