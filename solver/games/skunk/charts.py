@@ -101,13 +101,12 @@ class RaceCharts(Charts):
 
 
 def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
-    for name in fields:
+    chosen: dict[str, Sequence[int]] = {}
+    for name, text in fields.items():
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
         if name not in SCORES:
             raise StateError(f"unknown field '{name}'; {nearest(name, SCORES)}")
-    chosen: dict[str, Sequence[int]] = {}
-    for name, text in fields.items():
         chosen[name] = sorted(charts.numbers_in(name, text))
         if (most := chosen[name][-1]) >= race.goal:
             why = f"{most} is not a score of the chart; 0 to {race.goal - 1}"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luckbase.solver.check import _one_step
 from luckbase.solver.games.goofspiel.charts import SEEN
-from luckbase.solver.matrix_games import simplex as matrix_game
-from luckbase.solver.search.expand import expand
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games
 from tests.solver.games.goofspiel import (
@@ -125,20 +124,12 @@ def test_winning_has_the_exact_values(cards):
 
 @pytest.mark.parametrize(("cards", "objective"), [(9, "points"), (6, "win")])
 def test_the_kernel_solves_the_games_of_the_rules(cards, objective):
-    """The Bellman residual of random rows: successors by the rules, values by `matrix_game`."""
-    table = solved(cards, objective)
-    rng = np.random.default_rng(1)
+    """The residuals of random rows, by one step of the rules to the upcards and another to bids."""
+    table, rng = solved(cards, objective), np.random.default_rng(1)
     for tier in table.layout.tiers():
-        rows = rng.integers(0, table.layout.rows(tier), 20)
-        states = table.layout.states_at(tier, rows)
-        upcards = expand(table.game, states)
-        bids = expand(table.game, upcards.children)
-        payoffs = table.look_up(bids.children) + bids.rewards
-        games = payoffs[:, 0].reshape(-1, tier, tier)
-        values = np.add.reduceat(
-            upcards.weights * matrix_game.solve(games).values, upcards.first[:-1]
-        )
-        np.testing.assert_allclose(table.look_up(states)[:, 0], values, rtol=0, atol=1e-11)
+        states = table.layout.states_at(tier, rng.integers(0, table.layout.rows(tier), 20))
+        by_rules = _one_step(table, states)
+        np.testing.assert_allclose(table.look_up(states), by_rules, rtol=0, atol=1e-11)
 
 
 # --- published -----------------------------------------------------------------------------------

@@ -83,12 +83,13 @@ def test_kernel_and_reference_agree_on_every_state_of_a_small_board(options):
             compare(planes, table, planes.states_at(tier, np.arange(planes.rows(tier))))
 
 
-def test_three_at_the_cap_pass_one_spin_round_for_ever():
+@pytest.mark.parametrize("tied_pass", ["passer", "next"])
+def test_three_at_the_cap_pass_one_spin_round_for_ever(tied_pass):
     """docs/numbers.md#numbers-of-this-project: .36528138, .28711239, .34760623; they depend on the
     chances of a whammy and of plus a spin alone."""
     chances = {"whammy": "1/6", "1": str(1 - Fraction(1, 6) - Fraction(71, 243)),
                "1 + spin": "71/243"}  # fmt: skip
-    planes = planes_of(chances, 2, 1, (True, "next", 4))
+    planes = planes_of(chances, 2, 1, (True, tied_pass, 4))
     state = planes.game.parse({"scores": "2,2,2", "earned": "1,0,0"})[None]
     assert InMemory(planes).look_up(state)[0] == pytest.approx(
         [0.36528138, 0.28711239, 0.34760623], abs=5e-9
