@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.answers.find import (
-    open_for,
-    open_table,
-    table_of,
-    table_used,
-    tables_of,
-    tables_on_grids,
-)
+from luckbase.cluster.answers import find
 from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.store.provenance import board_command
 from luckbase.cluster.store.storage import is_uri, place_of
@@ -204,10 +197,10 @@ def _measure_grids(board: Board, results: Path, on_note: Callable[[str], None]) 
     """Compare the tables of a board on its grids, if there are several in a folder."""
     from luckbase.cluster.answers.grids import measure_grids
 
-    paths = tables_on_grids(board, results, {})
+    paths = find.tables_on_grids(board, results, {})
     if len(paths) > 1 and not is_uri(results):
         with ExitStack() as opened:
-            tables = [opened.enter_context(open_table(path)) for path in paths]
+            tables = [opened.enter_context(find.open_table(path)) for path in paths]
             measure_grids(tables, on_note)
 
 
@@ -215,8 +208,8 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
     """Open the table in a folder or of a board. Raises MissingTableError, which names the command
     to run, and as `find_tables` does."""
     if isinstance(board_or_path, Board):
-        return open_for(board_of(board_or_path, **options), results, {})
-    return open_for(os.fspath(board_or_path), results, as_words(options))
+        return find.open_for(board_of(board_or_path, **options), results, {})
+    return find.open_for(os.fspath(board_or_path), results, as_words(options))
 
 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
@@ -247,7 +240,7 @@ def searched_for(
     from luckbase.cluster.answers.table import search_in_memory
 
     game = game_of(name, **settings)
-    if tables_of(game.board, results):
+    if find.tables_of(game.board, results):
         return None
     root = state_of(game, state)
     compile_on()
@@ -318,7 +311,7 @@ def following(
     root = None if start is None else start_of(game, start)
     instead = partial(table_that_answers, board, as_words(options), results)
     fixed = dict.fromkeys(type(game.board).grid) if isinstance(board, Board) else options
-    tables = tables_on_grids(game.board, results, fixed)
+    tables = find.tables_on_grids(game.board, results, fixed)
     return Following(game, root, tables, max_states, instead)
 
 
@@ -340,7 +333,9 @@ def tables_by_name(game: Game, results: Path, *, optimal: bool = False) -> Itera
         def opener(name: str) -> Lookup | None:
             path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
-                return tables.enter_context(open_table(table_used(name, game.board, results)))
+                return tables.enter_context(
+                    find.open_table(find.table_used(name, game.board, results))
+                )
             layout = plain(game).get(FullTable) if optimal and name == OPTIMAL else None
             if layout is None or not layout.best_names or not _is_small(layout, MAX_OPTIMAL):
                 return None
@@ -433,10 +428,10 @@ def _stored(game: Game, roots: Ints, results: Path) -> Table | None:
     """Return a complete table on disk of this board that contains one of the roots (k, fields) or
     all its children."""
     try:
-        path = table_of(game.board, results)
+        path = find.table_of(game.board, results)
         if path is None:
             return None
-        table = open_table(path, named_by_board=True)
+        table = find.open_table(path, named_by_board=True)
     except TableError:  # `status` reports it
         return None
     if table.backup(roots)[1].any():

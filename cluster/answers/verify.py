@@ -136,23 +136,20 @@ def _check_values(
 ) -> tuple[Residuals, list[str]]:
     """Return the residuals of rows, and the faults of payoffs and best actions."""
     residuals, faults = check_residuals(table, sample, seed, on_rows), list[str]()
-
-    def count(wrong: int, rows: int) -> str:
-        return f"{wrong:,} of {many(rows, 'row')} {'has' if wrong == 1 else 'have'}"
-
     if residuals.faults:
         faults.append(
-            f"{', '.join(some(5, residuals.files))}: {count(residuals.faults, residuals.rows)} a "
-            f"residual above what the error of their file allows; the worst, {residuals.worst:.2e},"
-            f" allowed {residuals.bound:.2e}, is {fields(residuals.state)}"
+            f"{', '.join(some(5, residuals.files))}: {residuals.faults:,} of "
+            f"{many(residuals.rows, 'row')} with a residual above what the error of their file "
+            f"allows; the worst, {residuals.worst:.2e}, allowed {residuals.bound:.2e}, is "
+            f"{fields(residuals.state)}"
         )
     if table.decided is not None and table.decided.entries:
         rows, wrong, state = check_decisions(table.decided, sample, seed, on_rows)
         residuals = replace(residuals, rows=residuals.rows + rows)
         if wrong:
             faults.append(
-                f"{count(wrong, rows)} another best action than its tier solved again; the first "
-                f"is {fields(state)}"
+                f"{wrong:,} of {many(rows, 'row')} with another best action than its tier solved "
+                f"again; the first is {fields(state)}"
             )
     return residuals, faults
 
