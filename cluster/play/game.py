@@ -41,6 +41,7 @@ from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import IfAny, Result
+from luckbase.solver.search.bellman import action_starts
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import on_command_line, option
 
@@ -424,13 +425,11 @@ def _who_decides(game: Game, root: Ints) -> int:
     first = max(int(expand(game, states).actors[0]), 0)
     for _ in range(LOOK_AHEAD):
         edges = expand(game, states)
-        for x in range(len(states)):
-            actions = edges.actions[edges.first[x] : edges.first[x + 1]]
-            if edges.kinds[x] == SIMULTANEOUS:
-                return first
-            if edges.kinds[x] == DECISION and (actions != actions[0]).any():
-                return int(edges.actors[x])
-        if not len(edges.children):
+        owner, at = action_starts(edges)
+        decides = (edges.kinds == DECISION) & (np.bincount(owner[at], minlength=len(states)) > 1)
+        if decides.any():
+            return int(edges.actors[decides.argmax()])
+        if not len(edges.children) or (edges.kinds == SIMULTANEOUS).any():
             break
         states = np.unique(edges.children, axis=0)[:LOOKED_AT]
     return first
