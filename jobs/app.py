@@ -331,7 +331,7 @@ class Argument(Help):
 
 
 GameFiles = Annotated[
-    list[str] | None, Help("A file that registers a game; repeatable.", "FILE.py")
+    list[Path] | None, Help("A file that registers a game; repeatable.", "FILE.py")
 ]
 
 
@@ -347,11 +347,11 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def call(*, game: list[str] | None, **inputs: Any) -> Any:
+        def call(*, game: list[Path] | None, **inputs: Any) -> Any:
             for file in game or ():
                 from luckbase.solver.game.game import load_game_file
 
-                load_game_file(file)
+                load_game_file(_local_file("--game")(file))
             return function(**inputs)
 
         named = signature(function, eval_str=True).parameters
@@ -390,7 +390,7 @@ def _option(parameter: Parameter) -> Parameter:
             parser = _whole_number(name, spec.min)
         elif parameter.name == "results":
             parser = read_results
-        elif str(spec.metavar).startswith("FILE"):
+        elif spec.metavar == "FILE":
             parser = _local_file(name)
         spec = typer.Option(
             name, help=spec.text, metavar=spec.metavar, envvar=VARIABLES.get(parameter.name),
@@ -421,7 +421,7 @@ def _local_file(name: str) -> Callable[[Any], str]:
     """Return the parser of an option that names a file on this machine."""
 
     def read(text: Any) -> str:
-        if "://" in str(text):
+        if ":/" in str(text):  # a Path of a URI has one slash
             where = f"{name}: {str(text)[:60]}"
             raise OptionError(f"{where}: expected a file or folder on this machine")
         return str(text)

@@ -173,10 +173,13 @@ def config_of(application: Starlette) -> uvicorn.Config:
     with at most 64 KB of a request."""
     import uvicorn
 
+    from luckbase.jobs.web.server import HEADERS
+
     return uvicorn.Config(
         application, http="h11", ws="none", log_level="warning", access_log=False,
         server_header=False, date_header=False, proxy_headers=False, timeout_graceful_shutdown=3,
         timeout_keep_alive=5, backlog=WAITING, limit_concurrency=CONNECTIONS,
+        headers=list(HEADERS.items()),
     )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -24,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from luckbase.jobs.web import pages, views
 from luckbase.jobs.web.pool import Query, Refusal, TablePool, View, ViewRequest
@@ -47,7 +45,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""Only this server's script and style are loaded, and no other page can frame ours."""
+"""Sent with every response (`serve.config_of`): only this server's script and style are loaded, and
+no other page can frame ours."""
 API_HEADERS = {"cache-control": "no-store", "vary": "accept"}
 BUG = "this is an error in luckbase, not yours; the server has printed more"
 
@@ -109,28 +108,6 @@ def _depth(request: Request) -> int:
     return int(path.count(b"/") - root.count("/") - 1)
 
 
-class Guard:
-    """Adds `HEADERS` to every response, and turns an unexpected error into a sentence."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
-        try:
-            await self.app(scope, receive, send_guarded)
-        except Exception as error:
-            log.error("%s %s", scope["method"], scope["path"], exc_info=error)
-            await refusal_json(Refusal(500, BUG))(scope, receive, send_guarded)
-
-
 # --- the application ---------------------------------------------------------------------------
 
 
@@ -150,6 +127,9 @@ def route(view: View, tables: TablePool, limiter: CapacityLimiter) -> Route:
                 return reply(view.answer(view_request).as_json())
         except LuckbaseError as error:
             return refused(request, view_request.refusal(error))
+        except Exception as error:
+            log.error("%s %s", request.method, request.url.path, exc_info=error)
+            return refusal_json(Refusal(500, BUG))
 
     async def in_thread(request: Request) -> Response:
         return await run_sync(answer, request, limiter=limiter)
@@ -181,7 +161,6 @@ def make_app(tables: TablePool, hosts: tuple[str, ...] | None = LOCAL) -> Starle
     routes.append(Mount("/static", static))
     names = ["*"] if hosts is None else [f"[{name}]" if ":" in name else name for name in hosts]
     middleware = [
-        Middleware(Guard),
         Middleware(GZipMiddleware, minimum_size=ZIPPED_BYTES, compresslevel=ZIP_LEVEL),
         Middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False),
     ]
