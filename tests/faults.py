@@ -28,7 +28,7 @@ AREAS = {
         "tests/cluster/store/test_manifest.py tests/cluster/store/test_writer.py", 4,
     ),
     "lookup": (
-        "cluster/answers/lookup.py cluster/answers/keyed.py cluster/answers/tier_part.py",
+        "cluster/answers/lookup.py cluster/answers/part_kinds.py",
         "tests/cluster/answers tests/cluster/solve/test_decisions.py", 4,
     ),
     "search": (

@@ -47,8 +47,8 @@ from luckbase.cluster.answers.comparison import (
 )
 from luckbase.cluster.answers.files import WRITERS, whole_file
 from luckbase.cluster.answers.lookup import Lookup
+from luckbase.cluster.answers.part_kinds import TierPart
 from luckbase.cluster.answers.parts import Part
-from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import as_table, nullable
 from luckbase.solver.errors import OptionError

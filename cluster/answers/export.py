@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.answers.lookup import Lookup
 
 PART = "part"
-REMEMBERED = 192 << 20
-"""Bytes of decoded row groups that are cached for the children of rows."""
 EVERY_ROW = Where(())
 
 
@@ -158,15 +156,10 @@ class _Rows:
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
             columns = {*self.read_columns, "best", "to_act"}
-            groups = part.groups
-            before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
-            try:
-                for batch in part.batches(columns, self.first.may_hold):
-                    on_rows(done + batch.before, total)
-                    for rows in self._matching_rows(part, batch):
-                        yield from rows.select(self.shown.names).combine_chunks().to_batches()
-            finally:
-                groups.max_bytes = before
+            for batch in part.batches(columns, self.first.may_hold):
+                on_rows(done + batch.before, total)
+                for rows in self._matching_rows(part, batch):
+                    yield from rows.select(self.shown.names).combine_chunks().to_batches()
             done += part.rows
             on_rows(done, total)
 

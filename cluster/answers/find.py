@@ -309,9 +309,8 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
 def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> Table:
     """Return the table at a path with this manifest. named_by_board: it was found by the rules of
     the current board file, so it is never stale."""
-    from luckbase.cluster.answers.keyed import KeyPart
+    from luckbase.cluster.answers.part_kinds import DecisionPart, KeyPart, TierPart
     from luckbase.cluster.answers.table import Table
-    from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 
     kinds: dict[str, type[Part]] = {TIERS: TierPart, DECISIONS: DecisionPart}
     board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.answers.moves import follow
-from luckbase.cluster.answers.tier_part import TierPart
+from luckbase.cluster.answers.part_kinds import TierPart
 from luckbase.cluster.store import GRID
 from luckbase.cluster.store.manifest import adapter
 from luckbase.cluster.store.storage import storage_at

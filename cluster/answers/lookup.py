@@ -41,7 +41,7 @@ from luckbase.solver.search.expand import Expanded, expand, known_below
 from luckbase.solver.search.keys import unpack_all
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
+    from luckbase.cluster.answers.part_kinds import DecisionPart, TierPart
 
 D = TypeVar("D")
 

@@ -1,8 +1,7 @@
 """A part of a table: rows of states, in files in a folder or in memory.
 
-Every state of a part has a key, and rows are sorted by key. In the full table (`TierPart`) the key
-determines the row; in a search (`cluster.answers.keyed`) it is found by binary search. Many states
-are looked up in the order of their keys, so each row group is decoded once.
+Every state of a part has a key, and rows are sorted by key (`cluster.answers.part_kinds`). Many
+states are looked up in the order of their keys, so each row group is decoded once.
 """
 
 from __future__ import annotations

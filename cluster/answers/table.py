@@ -23,10 +23,9 @@ import numpy as np
 
 from luckbase.cluster import notebook
 from luckbase.cluster.answers.answer import Answer
-from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup
+from luckbase.cluster.answers.part_kinds import KeyPart, TierPart
 from luckbase.cluster.answers.parts import Part
-from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import FORMAT, OnRows
 from luckbase.cluster.store.format import (
     Written,

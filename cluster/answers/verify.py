@@ -26,9 +26,8 @@ from pydantic import Field
 
 from luckbase.cluster import notebook
 from luckbase.cluster.answers.actions import states_at_once
-from luckbase.cluster.answers.keyed import KeyPart
+from luckbase.cluster.answers.part_kinds import DecisionPart, KeyPart, TierPart
 from luckbase.cluster.answers.parts import Part, distance, drawn_rows, named
-from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import (
     DECISION_ROWS,

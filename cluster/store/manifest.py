@@ -42,7 +42,7 @@ NAME = "manifest.json"
 TIERS, SEARCH = "tiers", "search"
 """The part of the full table. Each search has its own, ``search-<id>`` (`search_part`)."""
 DECISIONS = "decisions"
-"""The part beyond the frontier, with best actions only (`cluster.answers.tier_part`)."""
+"""The part beyond the frontier, with best actions only (`cluster.answers.part_kinds`)."""
 SHARDS = "shards/"
 """The folder of the stage files of a running search."""
 KEY_SHIFT = 40

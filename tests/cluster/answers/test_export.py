@@ -14,7 +14,6 @@ import traceback
 import tracemalloc
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
@@ -30,9 +29,6 @@ from luckbase.solver.errors import OptionError
 from tests.cluster.answers.many_tables import KINDS, TINY, kept
 from tests.cluster.answers.test_answer import assert_row_says, is_of_an_action
 from tests.places import BOARDS, ROOT
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +386,7 @@ def test_memory_does_not_grow_with_the_rows_of_an_export(tmp_path, monkeypatch):
     """Python's and Arrow's, at their peak: of all rows against a tenth of them."""
     monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 512)
     monkeypatch.setattr("luckbase.cluster.answers.actions.MAX_EDGES", 8_000)
-    monkeypatch.setattr("luckbase.cluster.answers.export.REMEMBERED", 100_000)
+    monkeypatch.setattr("luckbase.cluster.store.parquet.CACHED_BYTES", 100_000)
     monkeypatch.setattr("luckbase.cluster.answers.files.ROW_GROUP", 1_024)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path, workers=1)
     rows, peaks = {}, {}

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from luckbase.cluster.answers.keyed import KeyPart
+from luckbase.cluster.answers.part_kinds import KeyPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.policies.evaluate import evaluate_profile

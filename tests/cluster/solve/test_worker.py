@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.answers.tier_part import TierPart
+from luckbase.cluster.answers.part_kinds import TierPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.solve.worker import Pool, writable
