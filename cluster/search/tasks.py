@@ -127,18 +127,16 @@ class Find(_StageJob):
         )
         parts = search.run(stop, self.max_states)
         shard, asks = FoundShard(self.shard, 0, 0, 0.0), list[Ask]()
-        if not parts:
-            search.number()
-            shard = replace(shard, rows=search.count, edges=search.edges)
+        if not parts and (rows := len((stage := search.stage()).states.order)):
             asks = [
                 ask_of(stages, number, runs, None if number in numbers else self.sparse)
-                for number, runs in search.requests
+                for number, runs in stage.requests
             ]
-        if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
-            content = packed_stage(search.stage())
+            content = packed_stage(stage)
             self.location.keep(place, content)
-            shard = replace(shard, place=place, sha256=hashlib.sha256(content).hexdigest())
+            digest = hashlib.sha256(content).hexdigest()
+            shard = FoundShard(self.shard, rows, stage.edges, 0.0, place, digest)
         seconds = time.perf_counter() - started
         receipt = FindReceipt(
             shard=task.shard, solve_seconds=seconds, stage_file=shard.place,

@@ -507,7 +507,7 @@ def refusal(game: Game, c: Component, states: Ints, cycle: Ints, status: int) ->
 
     cycle: as in `Found`.
     """
-    at = _one_cycle(c, cycle)
+    at = _one_cycle(c, cycle) if status in (NO_EXIT, FREE, PAYS) else []
     named = [f"{game.say(states[x])}: {game.action_name(int(c.names[cycle[x]]))}" for x in at[:3]]
     listed = f" ({'; '.join([*named, '…'] if len(at) > 3 else named)})"
     where = game.say(states[at[0] if at else 0])

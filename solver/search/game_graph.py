@@ -102,7 +102,7 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _n2, _i2 = types.int32[::1], types.int32[:, ::1], types.int64[:, ::1]
 _f2, _u2 = types.float64[:, ::1], types.uint64[:, ::1]
 
-FINISHED, GROW, COMPONENT, PAUSE, REFUSED, SUMS = range(6)
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
 """Why a search stops (`search`)."""
 DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = range(7)
 """Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
@@ -233,12 +233,13 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
 
     GROW: states or frames may not have room. COMPONENT: the states on the stack from the last
     frame up are a component that could not be solved. PAUSE: `budget` states were expanded.
-    REFUSED: the edges of the state room.at break the rules. SUMS: both choose at once in the last
-    frame's state, and the payoffs do not have a constant sum.
+    REFUSED: the edges of the state room.at break the rules. BEYOND: payoffs of the component of the
+    last frame are out of range. SUMS: both choose at once in the last frame's state, and the
+    payoffs do not have a constant sum.
     """
     board, room = task.board, borrowed(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
-    state, scratch = borrowed(task.state), borrowed(task.scratch)
+    state, scratch, limits = borrowed(task.state), borrowed(task.scratch), room.span
     below, chances, names, paid, about = room.edges
     slots, keys, (rows, best, margins, actors, errors) = borrowed(store)
     numbers, first, children, weights, actions, rewards = borrowed(frames)
@@ -372,8 +373,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             continue
         x, actor = numbers[f, NODE], numbers[f, ACTOR]
         if numbers[f, LOW] == np.int64(keys[x, 1] - OPEN) >> 1:
-            if stack[height - 1] != f or numbers[f, LOOP]:
-                start = height - 1
+            start = height - 1
+            if stack[start] != f or numbers[f, LOOP]:
                 while stack[start] != f:
                     start -= 1
                 members, component = component_of(store, frames, stack[start:height])
@@ -383,7 +384,6 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 if status != SOLVED:
                     code = COMPONENT
                     break
-                height = start + 1
             else:
                 span = base, base + numbers[f, SIZE]
                 best[x], margin, error = back_up(
@@ -397,8 +397,14 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 actors[x], errors[x] = max(actor, -1) + 1, rounded_up(error)
                 for c in range(columns):
                     rows[x, 1 + c] = out[c]
-            height -= 1
-            top = numbers[f, START]
+            if pays and room.checked:  # otherwise the range follows from the final payoffs
+                for i in range(start, height):
+                    for c in range(columns):
+                        if not limits[0] <= rows[numbers[stack[i], NODE], 1 + c] <= limits[1]:
+                            code = BEYOND
+                if code == BEYOND:
+                    break
+            height, top = start, numbers[f, START]
             if numbers[f, TURN] >= 0:
                 count = forget_turn(strides, turn, state, store, numbers[f, TURN], count)
         elif depth > 0:  # its frame is kept until its component is solved
@@ -570,7 +576,6 @@ class Graph:
             code = self._search(numbers)
             self._check_limits(code)
             if code == FINISHED:
-                self._check_range()
                 return numbers
             if code == GROW:
                 self._grow()
@@ -587,11 +592,6 @@ class Graph:
                 f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
             )
 
-    def _check_range(self) -> None:
-        if self.game.is_checked and self.game.pays:
-            solved = np.flatnonzero(self.best != KNOWN)
-            refuse_beyond(self.game, self.keys_at(solved), self.values[solved])
-
     def _search(self, roots: NDArray[np.int32]) -> int:
         game, task = self.game, self._task
         with expanding(game, task.room):
@@ -601,6 +601,9 @@ class Graph:
             )  # fmt: skip
         if code == REFUSED:
             raise fault_at(game, task.room.at)
+        if code == BEYOND:
+            solved = np.flatnonzero((self.best != KNOWN) & (self.best != NEW))
+            refuse_beyond(game, self.keys_at(solved), self.values[solved])
         if code == SUMS:
             at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
             children = pack_all(game.strides, expand(game, self.states(at)).children)
@@ -616,6 +619,7 @@ class Graph:
         cycles.solve_alone(
             self.game, component, task.scratch.limits, members, store.results, self.states(members)
         )
+        refuse_beyond(self.game, store.keys[members, 0], self.values[members])
         self._engine = cycles.solve_component  # it is compiled by now
         turn = self._frames.numbers[frame, TURN]
         if turn >= 0:

@@ -305,12 +305,7 @@ class BoxSearch:
     requested: lists of runs, which may overlap.
     expected: roughly the number of states.
     most: the number of states that fit in memory.
-    own, requests: as in `Stage`; known after `number`, before the states are ordered, so that other
-        boxes need not wait.
     """
-
-    own: Runs
-    requests: list[tuple[int, Runs]]
 
     def __init__(
         self, stages: Stages, level: int, requested: Sequence[Runs], box: Box = WHOLE, *,
@@ -388,7 +383,8 @@ class BoxSearch:
 
     def _too_large(self) -> MemoryLimitError:
         return MemoryLimitError(
-            f"memory: a stage of level {self.stages.level} has more than {self.count:,} states; "
+            f"memory: a stage of level {self.stages.level} has more than "
+            f"{self.at[kernels.OWN]:,} states; "
             f"allow more with {option('memory')}, or give the level functions `inside`, by which "
             "a stage is cut"
         )
@@ -437,30 +433,16 @@ class BoxSearch:
             grown(old.payoffs, room, 0.0),
         )  # fmt: skip
 
-    @property
-    def count(self) -> int:
-        """The number of its states."""
-        return int(self.at[kernels.OWN])
-
-    @property
-    def edges(self) -> int:
-        """The number of edges expanded."""
-        return int(self.at[kernels.EDGES])
-
-    def number(self) -> None:
-        """Number the states of the box by key, then the children needed from other stages."""
-        runs = self.nodes.runs[: self.at[kernels.RUNS]]
+    def stage(self) -> Stage:
+        """Return the states of the box, ready to be solved."""
+        n, edges = int(self.at[kernels.OWN]), int(self.at[kernels.EDGES])
+        runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
         at = np.flatnonzero(runs[:, 2])
         at = at[order_of(runs[at, 0])].astype(np.int32)
-        self.own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
-        self._numbers = np.empty(count_runs(runs), np.int32)
-        number_runs(self.own, NO_KEYS, runs, at, self._numbers, 0)
-        self.requests = self._requests(runs, self._numbers, self.count)
-
-    def stage(self) -> Stage:
-        """Return the states of the numbered box, ready to be solved."""
-        n, edges, own, numbers = self.count, self.edges, self.own, self._numbers
-        runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
+        own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
+        numbers = np.empty(count_runs(runs), np.int32)
+        number_runs(own, NO_KEYS, runs, at, numbers, 0)
+        requests = self._requests(runs, numbers, n)
         full, (kinds, kept) = self.patterns, self.at[kernels.PATTERNS :][:2].tolist()
         patterns = Patterns(
             np.empty(0, np.int32), np.empty(0, np.uint64), full.first[: kinds + 1].copy(),
@@ -474,7 +456,7 @@ class BoxSearch:
         kernels.renumber(rows, self.records.children, runs, run_bits, numbers, first, children)
         order, loops = kernels.ordered(first, children)
         states = Order(order, first, pattern_of, children)
-        return Stage(own, states, patterns, loops, self.requests, edges)
+        return Stage(own, states, patterns, loops, requests, edges)
 
     def _requests(
         self, runs: Keys, numbers: NDArray[np.int32], begin: int

@@ -19,7 +19,6 @@ def find_boxes(stages, level, requested, *, most=CACHED):
         if parts := search.run(max_states=most):
             todo = [*parts, *todo]
             continue
-        search.number()
         boxes.append(search.stage())
         runs += [some for number, some in boxes[-1].requests if number >> 32 == level]
     return boxes
@@ -56,5 +55,4 @@ def find_stage(stages, level, requested, stop=lambda: False):
     """The stage of a level at and below requested keys, lists of them, in one piece."""
     search = BoxSearch(stages, level, [stages.runs_of(keys) for keys in requested])
     search.run(stop)
-    search.number()
     return search.stage()

@@ -11,8 +11,10 @@ from luckbase.cluster.answers.actions import stepped
 from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.game.game import load_game
 from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.cycles import refusal as refusal_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.policies import SLOW
 from tests.solver.board.board_files import assert_one_sentence
 from tests.solver.search.written_out import board_of, both, chance, decides, over
 
@@ -195,6 +197,12 @@ def test_a_siege_in_which_both_choose_at_once(end):
 
 def test_a_siege_that_need_not_end_is_refused():
     assert "for ever for free (at=0: " in refusal(StateError, siege(0.0))
+
+
+def test_bounds_that_do_not_meet_are_a_sentence_whatever_the_cycle_holds():
+    game, never_written = load_game(siege(0.5)), np.array([1 << 40])
+    error = refusal_of(game, None, np.array([[0]]), never_written, SLOW)
+    assert str(error) == "at=0 lies on a cycle whose bounds do not meet"
 
 
 def test_many_small_cycles_behind_one_another():

@@ -14,10 +14,11 @@ from luckbase.game import (
     decision,
     lead,
     over,
+    pay,
     set_field,
     transition,
 )
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.search.game_graph import Graph
 from tests.games import yahtzee
 from tests.places import BOARDS
@@ -87,6 +88,28 @@ def test_a_turn_that_does_not_end_is_refused():
     ))  # fmt: skip
     with pytest.raises(StateError, match=r"die=1 lies on a cycle that play never leaves"):
         Graph(game, keeps_turns=False).solve(game.needed_starts())
+
+
+@transition
+def there_and_back(board, state, edges):
+    """Each turn costs 5 and pays 5, in two steps."""
+    if state[0] == 0:
+        return over(edges, 0.0)
+    child = lead(edges, state, 0, 1.0)
+    child[0], child[1] = state[0] - state[1], 1 - state[1]
+    pay(edges, 5.0 if state[1] else -5.0)
+    return chance(edges)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_payoffs_inside_a_turn_are_held_to_the_range_even_if_they_are_forgotten(keeps):
+    game = Game(Board(game="turns", name="turns"), Rules(
+        fields=[Field("turns", high=2, default=2), Field("step", high=1, default=0)], players=1,
+        transition=there_and_back, numbers=(), max_edges=1, actions=("go",), start={}, pays=True,
+        payoff_range=(0, 1), within_turn=("step",),
+    ))  # fmt: skip
+    with pytest.raises(GameError, match=r"turns=1 step=1: has payoff \[5\.0\]; expected 0 to 1"):
+        Graph(game, keeps_turns=keeps).solve(game.needed_starts())
 
 
 def with_open(*boxes):
