@@ -297,16 +297,17 @@ def _searched_from(manifest: Manifest | None) -> Roots | None:
 
 
 def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
-    """Return fields of a state that the table can answer: a search's root, an instructive one, or
-    the start."""
+    """Return fields of a state that the table can answer: a search's root or an instructive one."""
+    layout, root = game.get(FullTable), game.start()
     if (roots := _searched_from(manifest)) is not None:
         return in_order(roots.start[0], game)
-    layout, root = game.get(FullTable), game.start()
+    complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)
+    state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
+    if complete and (layout is None or layout.why_outside(game.parse(state)) is None):
+        return state
     for _, state in layout.opening_questions() if layout is not None else ():
         return state
-    return (
-        {each.name: sample(each) for each in game.fields} if root is None else game.describe(root)
-    )
+    return state if root is None else game.describe(root)
 
 
 # --- agents and fields of a game -----------------------------------------------------------------

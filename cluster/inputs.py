@@ -452,10 +452,12 @@ def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
     from luckbase.cluster.answers.table import search_in_memory
 
-    layout, lower = game.get(FullTable), ""
-    if layout is None or not _inside(layout, root):
+    layout = game.get(FullTable)
+    if layout is not None and _inside(layout, root):
+        nearer = f"take {layout.smaller}".removesuffix(",")
+    else:
         file, lower = f"{file} --from {game.say(root)}", states_to_copy(game)
-    nearer = f"begin lower, as {lower}" if lower else "give a state nearer the end"
+        nearer = f"begin lower, as {lower}" if lower else "give a state nearer the end"
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:

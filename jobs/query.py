@@ -425,7 +425,7 @@ def _beyond_frontier(
     if the stored decisions are followed (`moves.chances`), and reasons. position: the state as
     given in words."""
     from luckbase.cluster.answers.moves import chances, moves
-    from luckbase.cluster.answers.why import reason
+    from luckbase.cluster.answers.why import about, reason
 
     stored = table.ask(state)
     if not as_json:
@@ -441,8 +441,8 @@ def _beyond_frontier(
     if not answer.value:
         (priced,) = price(table.game.parse(state).reshape(1, -1), [1.0])
         answer = replace(priced, given=stored.given, remark=answer.remark)
-    claim = reason(table, moves(table, state))
-    return answer, [f"{claim}."] * bool(claim)
+    claims = reason(table, moves(table, state)), about(answer)
+    return answer, [f"{claim}." for claim in claims if claim]
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:

@@ -369,7 +369,10 @@ def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch):
 
 def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path):
     board = luckbase.load_board(PIG)
-    for what, wrong in ((PIG, "no table of this board"), (board, "give in_memory=True")):
+    for what, wrong in (
+        (PIG, "no table of this board"),
+        (board, "solve it first, or give in_memory=True"),
+    ):
         with pytest.raises(luckbase.errors.MissingTableError, match=wrong):
             luckbase.open(what, results=tmp_path)
     with luckbase.open(board, results=tmp_path, in_memory=True) as table:

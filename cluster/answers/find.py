@@ -158,10 +158,8 @@ def find_tables(name: Board | str, results: Path, settings: dict[str, str]) -> l
     if isinstance(name, Board):
         exact = table_of(name, results)
         if exact is None:
-            file = name.name if name.source is None else name.source.file
-            given = settings if name.source is None else name.source.settings
-            missing = _none_of(file, name, results, given)
-            raise MissingTableError(f"{missing}, or give in_memory=True")
+            missing = f"board {name.name}: no table of it under {results}"
+            raise MissingTableError(f"{missing}; solve it first, or give in_memory=True")
         return [exact]
     path = place_of(name)
     if path.is_dir():

@@ -242,17 +242,29 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return the fields that differ, from the mover's point of view: ``turn 0 -> 4``,
-    ``scores 0,1500,0 -> 0,2000,0``; "" if none. A value that is used up is left out."""
+    """Return the fields that differ, from the mover's point of view: ``player 2: scores 1500 ->
+    2000``, ``turn 0 -> 4``; "" if none."""
     if before.get("player") != after.get("player") and "mine" in before:
         after = {**after, "mine": after["yours"], "yours": after["mine"]}
-    parts = []
-    for name in game.fields.names:
-        old, new = before.get(name), after.get(name)
-        if name != "player" and new not in (None, old):
+    plain: list[str] = []
+    by_player: dict[int, list[str]] = {}
+    for each in game.fields:
+        name, old, new = each.name, before.get(each.name), after.get(each.name)
+        if name == "player" or old == new:
+            continue
+        by_seat = each.length == game.players > 1
+        if by_seat and isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            for i, (was, is_) in enumerate(zip(old, new, strict=True)):
+                if was != is_:
+                    by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
+        elif each.is_set and new is not None and old is not None and set(new) < set(old):
+            plain.append(f"{name} without {sentences.listed([x for x in old if x not in new])}")
+        elif new is not None:  # a value that is used up is not mentioned
             came_from = "" if old is None else f"{sentences.listed(old)} -> "
-            parts.append(f"{name} {came_from}{sentences.listed(new)}")
-    return ", ".join(parts)
+            plain.append(f"{name} {came_from}{sentences.listed(new)}")
+    parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
+    parts = [", ".join(plain)] * bool(plain) + parts
+    return "; ".join(parts)
 
 
 @lru_cache(maxsize=256)

@@ -501,7 +501,8 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
         return reached
 
     levels = [next(iter(dense.tier_fields(tier).values()), 0) for tier in order]
-    top = [closure(t) for t, level in zip(order, levels, strict=True) if level == max(levels)]
+    most = max(levels)
+    top = [closure(t) for t, level in zip(order, levels, strict=True) if level == most]
     sampled: set[Any] = set()
     for k in np.random.default_rng(seed).permutation(len(top)).tolist():
         more = sampled | top[k]

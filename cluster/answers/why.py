@@ -16,11 +16,12 @@ turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.answers.answer import often
+from luckbase.cluster.answers.answer import Answer, often
 from luckbase.cluster.answers.lookup import Lookup, OnLevel
 from luckbase.cluster.answers.moves import Move, Moves, Outcome, moves
 from luckbase.solver.game.arrays import Ints
@@ -33,6 +34,20 @@ from luckbase.solver.sentences import Payoffs, capital, noun, spoken
 
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
+
+
+def about(answer: Answer) -> str:
+    """Return the result of simulated games of each action for the player who decides, with standard
+    errors: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
+    if answer.source != "games" or answer.to_act is None:
+        return ""
+    payoffs = answer.origin.payoffs
+    worth = [
+        f"{action.name}: about {payoffs.text(action.value[answer.to_act - 1])} "
+        f"(± {payoffs.size(answer.error)})"
+        for action in answer.actions
+    ]
+    return capital("; ".join(worth))
 
 
 def why(table: Lookup, at: Moves) -> list[str]:
@@ -90,18 +105,14 @@ def reason(table: Lookup, at: Moves) -> str:
 
 
 def _of_action(table: Lookup, at: Moves, move: Move) -> list[str]:
-    """Return the sentence for an action: the effect of chance, or the payoff if it is sure."""
-    answer, cost, payoffs = at.answer, move.cost or 0.0, table.game.payoffs
+    answer, cost = at.answer, move.cost or 0.0
     assert answer.to_act is not None
+    actor = answer.to_act - 1
     if len(move.outcomes) != 1:
-        actor = answer.to_act - 1
         return _luck(table, move.outcomes, move.action.name, actor, answer.value, cost)
-    if len(at.moves) < 2 or not move.action.value:
+    if len(at.moves) < 2 or move.outcomes[0].value is None:
         return []
-    text = payoffs.of(f"player {answer.to_act}", move.action.value[answer.to_act - 1])
-    if not move.best:
-        text += f", {payoffs.change(cost)} less" if cost else ", as much"
-    return [f"{capital(spoken(move.action.name))}: {text}."]
+    return [_sure(table.game, answer, move, actor, cost)]
 
 
 # --- the effect of chance ------------------------------------------------------------------------
@@ -161,6 +172,43 @@ def _clause(payoffs: Payoffs, subject: str, changes: Sequence[float], ending: st
     if high > 0:
         return f"{subject} gain{ending} {payoffs.span(low, high)}"
     return f"{subject} cost{ending} {payoffs.span(-high, -low)}"
+
+
+# --- a sure action -------------------------------------------------------------------------------
+
+
+def _sure(game: Game, answer: Answer, move: Move, actor: int, cost: float) -> str:
+    """Return the sentence for an action that leads to one state: what happens, if it has a name;
+    the payoff of another player who acts next; the payoff of the player who decides. cost: 0 for
+    the best action."""
+    (then,) = move.outcomes
+    assert then.value is not None
+    payoffs, brings = game.payoffs, _brings(game, answer.state, then)
+    parts = [brings] if brings else []
+    who, own = f"player {then.actor + 1}", f"player {actor + 1}"
+    payoff = payoffs.of(own, move.action.value[actor])
+    if game.players > 2 and then.actor not in (-1, actor):
+        wins = payoffs.of(who, then.value[then.actor] + then.reward[then.actor])
+        if brings and brings.startswith(who):
+            parts = [f"{brings} and {wins.removeprefix(who).strip()}"]
+        else:
+            parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
+        payoff = payoff if payoff.startswith(own) else f"{own}'s {payoff}"
+    if not move.best:
+        payoff += f", {payoffs.change(cost)} less" if cost else ", as much"
+    return f"{capital(spoken(move.action.name))}: {'; '.join([*parts, payoff])}."
+
+
+def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
+    """Describe an action with one outcome: what remains of a set, or the outcome's name."""
+    remains = []
+    for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
+        old, new = before.get(name), then.state.get(name)
+        if not (isinstance(old, list) and isinstance(new, list)):
+            continue
+        if len(new) < len(old) and set(new) < set(old):
+            remains.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
+    return "; ".join(remains) or (None if "->" in then.name else then.name)
 
 
 # --- where it turns ------------------------------------------------------------------------------

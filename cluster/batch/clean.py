@@ -123,6 +123,7 @@ class _Scope:
     """The names in the call, resolved: folders of tables, board files and folders of boards."""
 
     def __init__(self, names: Sequence[str], results: Path) -> None:
+        self.results = results
         self.named = [place_of(name) for name in names if is_table(place_of(name))]
         self.places = [name for name in names if not is_table(place_of(name))]
         existing = {name for name in self.places if os.path.exists(path_of(name))}
@@ -154,9 +155,13 @@ class _Scope:
         """One board file for each rules identity that a board file needs. Searches the named files,
         and all board files in folders from which tables were solved."""
         folders = {os.path.dirname(file) for files in self.files.values() for file in files}
+        candidates = dict.fromkeys(
+            place for folder in sorted(folders - {""})
+            for place in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
+        )  # fmt: skip
         beside = [
-            str(file) for folder in sorted(folders - {""})
-            for file in sorted(Path(folder).glob("*.toml")) if not is_special(str(file))
+            str(file) for folder in candidates for file in sorted(Path(folder).glob("*.toml"))
+            if not is_special(str(file))
         ]  # fmt: skip
         by_rules: dict[str, str] = {}
         for request in [*self.requests, *requests_for(beside)]:
@@ -175,6 +180,17 @@ def _board_files(path: Path) -> list[str]:
         return [goal.board_file for goal in read_manifest(storage_at(path), path).goals]
     except (TableError, PermissionError):
         return []
+
+
+def _moved(folder: str, results: Path) -> list[str]:
+    """Return folders where a missing folder may be now, if a project was moved with its results.
+    These are paths that end like the missing one, in a folder that contains the results."""
+    if is_uri(results):
+        return []
+    parts = Path(folder).parts[1:]
+    parents = Path(os.path.realpath(results)).parents
+    paths = [os.path.join(parent, *parts[i:]) for parent in parents for i in range(len(parts))]
+    return [str(parents[0]), *filter(os.path.isdir, paths)]
 
 
 def _below(file: str, name: str) -> bool:

@@ -59,8 +59,10 @@ class BoardRequest:
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for two requests with the same board, or with the same unreadable file."""
+        name = "" if self.board is None else self.board.name
         board = "" if self.board is None else board_hash(self.board)
-        return (os.path.realpath(self.file), board, *sorted(self.settings.items()))
+        name *= name != Path(self.file).stem  # a board from Python may have any name
+        return (os.path.realpath(self.file), name, board, *sorted(self.settings.items()))
 
 
 BoardName = Board | str | os.PathLike[str]

@@ -9,7 +9,7 @@ input and links to the nearest allowed values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -54,6 +54,14 @@ def log_line(line: str) -> str:
     line = re.sub(r" \([^()]*->[^()]*\)$", "", line.strip())
     line = re.sub(r"^(the game is over|.* (?:is|are) up|.* choose at once): .*=.*$", r"\1", line)
     return sentences.capital(arrows(line))
+
+
+def short_names(outcomes: Iterable[Mapping[str, Any]]) -> Callable[[str], str]:
+    """Return a function that omits the player from outcomes' names if all have the same one."""
+    names = [each["name"] for each in outcomes]
+    head = re.match(r"player \d+: ", names[0]) if names else None
+    same = head and all(name.startswith(head[0]) and "; " not in name for name in names)
+    return lambda name: arrows(name.removeprefix(head[0]) if head and same else name)
 
 
 def board_title(table: Mapping[str, Any]) -> str:
@@ -180,7 +188,7 @@ environment = Environment(
     lstrip_blocks=True,
 )  # fmt: skip
 environment.filters |= {
-    "arrows": arrows, "bound": sentences.bound, "capital": sentences.capital,
+    "bound": sentences.bound, "capital": sentences.capital,
     "count": sentences.count, "duration": sentences.duration, "fields": sentences.fields,
     "log_line": log_line, "percent": sentences.percent, "size": sentences.size,
     "spoken": sentences.spoken,
@@ -189,7 +197,7 @@ environment.globals |= {
     "address_of": address_of, "around": around, "board_title": board_title,
     "differences": differences, "form": form, "listed": sentences.listed, "many": sentences.many,
     "pairs": pairs,
-    "signed": signed, "svg": svg, "words": words,
+    "short_names": short_names, "signed": signed, "svg": svg, "words": words,
 }  # fmt: skip
 
 

@@ -110,13 +110,13 @@ def test_how_an_answer_from_decisions_was_found_is_said(table_of, command):
     state = ["scores=0,500,1000", "earned=0,2,1"]
     assert "from the search" in command("query", table, state[0], "earned=0,2,2")[1]
     _, out, err = command("query", table, *state)
-    assert "from the stored decisions" in out and "standard error" not in out
+    assert "from the stored decisions" in out and "(±" not in out
     assert "its chances take a little longer" in err
     for more, games in ((["--max-states", "5"], 2_500), (["--games", "2e2"], 200)):
         _, out, _ = command("query", table, *state, *more)
         assert "from games by the stored decisions" in out
-        (error,) = re.findall(r"the largest standard error ([\d.]+), from", out)
-        assert 0 < float(error) < 0.6 / games**0.5
+        (play,) = re.findall(r"Play: about ([\d.]+)% \(± ([\d.]+)\); pass", out)
+        assert 0 < float(play[1]) < 60 / games**0.5
 
 
 def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of, command):

@@ -2,15 +2,16 @@
 
 import re
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.moves import equal_cases
+from luckbase.cluster.answers.moves import changed, equal_cases
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.fields import typed
+from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.game.game import load_game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import fields
@@ -64,7 +65,15 @@ def test_what_happens_is_said_as_the_one_who_moves_sees_it(in_memory):
     assert hold.outcomes[0].state == {"mine": 10, "yours": 7, "turn": 0, "player": 2}
     flip = in_memory(JACKPOT).moves({"open": [1, 2, 3], "dice": [3]})
     names = {each.name for move in flip.moves for each in move.outcomes}
-    assert names == {"open 1,2,3 -> 1,2", "open 1,2,3 -> 3"}
+    assert names == {"open without 3", "open without 1,2"}
+
+
+def test_a_list_that_gets_shorter_is_said_whole():
+    """A field with blanks leaves them out at its end, also where it is as long as players are."""
+    dice = [Field("dice", length=2, low=1, high=6, default=0, blank=0)]
+    game = SimpleNamespace(players=2, fields=dice)
+    assert changed(game, {"dice": [3, 5]}, {"dice": [3]}) == "dice 3,5 -> 3"
+    assert changed(game, {"dice": [3, 5]}, {"dice": [3, 4]}) == "player 2: dice 5 -> 4"
 
 
 def test_a_state_above_is_searched_where_that_is_allowed(in_memory):

@@ -70,13 +70,18 @@ def luck(table, there, outcomes):
 
 
 def sure(table, there, move):
-    """The payoff of an action that leads to one state, to the player who decides."""
-    answer, payoffs, player = there.answer, table.game.payoffs, there.answer.to_act
+    """The payoffs of an action that leads to one state, from what the table says of that state."""
+    (then,), payoffs, player = move.outcomes, table.game.payoffs, there.answer.to_act
+    after = table.ask(typed(then.state))
     text = payoffs.of(f"player {player}", move.action.value[player - 1])
-    cost = max(each.value[player - 1] for each in answer.actions) - move.action.value[player - 1]
+    if table.game.players > 2 and after.to_act not in (None, player):
+        wins = payoffs.of(f"player {after.to_act}", after.value[after.to_act - 1])
+        yield wins.partition(" ")[2].partition(" ")[2]  # what they win, after their name
+    best = max(each.value[player - 1] for each in there.answer.actions)
+    cost = best - move.action.value[player - 1]
     if not move.best:
         text += ", as much" if cost <= table.tolerance else f", {payoffs.change(cost)} less"
-    return text
+    yield text
 
 
 def check(table, state, sentences):
@@ -96,7 +101,9 @@ def check(table, state, sentences):
             assert left.pop(0) == f"{head}: {'; '.join(parts)}."
             kinds.add("luck")
         elif len(outcomes) == 1 and len(there.moves) > 1:
-            assert left.pop(0) == f"{head}: {sure(table, there, move)}."
+            text = left.pop(0)
+            assert text.startswith(f"{head}: ") and text.endswith(".")
+            assert all(part in text for part in sure(table, there, move))
             kinds.add("sure")
     if left:
         check_turn(table, state, *left)
@@ -213,6 +220,7 @@ def test_a_spin_in_words(in_memory):
     said = "".join(found)
     play = r"Play: a whammy, one in six, costs \d+ points; everything else gains"
     assert re.match(play, found[0])
+    assert "player 3 gets 2 spins and wins " in found[1]
     assert re.match(r"Passing is best from \$[\d,]+ ahead; here it is \$1,000 ahead\.", found[2])
     answer = in_memory("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     for action in answer.actions:

@@ -106,15 +106,16 @@ def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder):
     assert set(clean(folder, folder / "boards", yes=True)["removed"]) == {now, old}
 
 
-def test_a_project_that_was_moved_keeps_its_tables(tmp_path):
-    old = put(tmp_path / "old/boards/a.toml", pig(9))
-    table = luckbase.solve(old, results=tmp_path / "old/results").table
-    assert luckbase.clean(results=tmp_path / "old/results") == []
-    (tmp_path / "old").rename(tmp_path / "new")
-    (only,) = luckbase.clean(results=tmp_path / "new/results", yes=True)
-    assert only.state == "kept" and "its folder is missing" in only.why[0]
-    assert (tmp_path / "new" / table.relative_to(tmp_path / "old")).is_dir()
-    assert luckbase.clean(str(tmp_path / "new/boards"), results=tmp_path / "new/results") == []
+def test_a_project_that_was_moved_keeps_what_its_boards_ask_for(tmp_path):
+    """Also where the results are deeper than the boards."""
+    for results in ("results", "out/of/it"):
+        old = put(tmp_path / "old/boards/a.toml", pig(9))
+        table = luckbase.solve(old, results=tmp_path / "old" / results).table
+        assert luckbase.clean(results=tmp_path / "old" / results) == []
+        (tmp_path / "old").rename(tmp_path / "new")
+        assert luckbase.clean(results=tmp_path / "new" / results, yes=True) == []
+        assert (tmp_path / "new" / table.relative_to(tmp_path / "old")).is_dir()
+        shutil.rmtree(tmp_path / "new")
 
 
 def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder):

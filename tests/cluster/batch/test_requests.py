@@ -47,6 +47,7 @@ def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path):
     assert len(requests_for([file, job])) == 2  # with other options it is another board
     board = luckbase.load_board(file)
     assert len(requests_for([board, board, luckbase.load_board(file, tiles=3)])) == 2
+    assert len(requests_for([board, board.model_copy(update={"name": "twin"})])) == 2
 
 
 def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path):
