@@ -204,21 +204,25 @@ class _Edges(NamedTuple):
 _EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
 
 
-@njit(types.void(_f1, types.uint64, types.int64, _i1))
-def _draw_starts(cumulated, seed, start, states):
-    """Draw the start of each game, numbered from `start`: step 0 of its random numbers."""
-    for i in range(states.size):
-        stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
-        states[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
+@njit(_i1(_f1, types.uint64, _i1))
+def _draw_starts(cumulated, seed, numbers):
+    """Draw the start of each game, by its number: step 0 of its random numbers."""
+    starts = np.empty(numbers.size, np.int64)
+    for i in range(numbers.size):
+        stream = mix(seed + np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15))
+        starts[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
+    return starts
 
 
-@njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
-def _advance(edges, seed, start, states, steps, returns, max_steps):
-    """Play each game, numbered from `start`, up to a state that is terminal or not expanded, or for
-    `max_steps` steps. states, steps, returns: modified in place."""
+@njit(types.void(_EDGES, types.uint64, _i1, _i1, _i1, _f2, types.int64))
+def _advance(edges, seed, numbers, states, steps, returns, max_steps):
+    """Play each game up to a state that is terminal or not expanded, or for `max_steps` steps.
+
+    numbers: of the games, for their random numbers. states, steps, returns: modified in place.
+    """
     first, size, children, cumulated, rewards = edges
     for i in range(states.size):
-        stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
+        stream = mix(seed + np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15))
         x, step = states[i], steps[i]
         while size[x] > 0 and step < max_steps:
             step += 1
@@ -281,37 +285,6 @@ class Simulation:
     mean: Floats
     error: Floats
     counts: tuple[Count, ...]  # of the numbers that the game names
-
-
-class _Plays:
-    """Games number start .. stop - 1 of a chain, played side by side.
-
-    roots: (k,), the states where they begin, with these chances (k,).
-    """
-
-    def __init__(
-        self, players: int, edges: _Edges, seed: int, start: int, stop: int, roots: Ints,
-        chances: Floats,
-    ) -> None:  # fmt: skip
-        n, self.players = stop - start, players
-        self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
-        self.states, self.steps = np.full(n, roots[0], np.int64), np.zeros(n, np.int64)
-        if len(roots) > 1:
-            _draw_starts(np.cumsum(chances), self.seed, start, self.states)
-            self.states = roots[self.states]
-        self.returns = np.zeros((n, edges.rewards.shape[1]))
-
-    def advance(self, edges: _Edges) -> None:
-        """Play as far as the chain is expanded. Raises StateError if a play does not end."""
-        _advance(edges, self.seed, self.start, self.states, self.steps, self.returns, MAX_STEPS)
-        if (self.steps >= MAX_STEPS).any():
-            raise StateError(f"with these agents a play goes on for {MAX_STEPS:,} steps or more")
-
-    def totals(self, payoffs: Floats) -> Floats:
-        """Return the returns and numbers of each finished game: (n, players + ends + events)."""
-        ends, players = payoffs[self.states], self.players
-        paid = self.returns[:, :players] + ends[:, :players]
-        return np.hstack([paid, ends[:, players:], self.returns[:, players:]])
 
 
 def _sums(returns: Floats, first: Floats) -> Floats:
@@ -399,31 +372,39 @@ def simulate(
     width = players + len(counters.names)
     totals, firsts = np.zeros((len(begins), 3, width)), np.zeros((len(begins), width))
     counts = np.broadcast_to(games, len(begins)).tolist()
+    stream = np.uint64(mix(np.uint64(seed % 2**64)))
     for begin in range(0, max(counts), BATCH):
         playing = [k for k, count in enumerate(counts) if begin < count]
-        sides = [
-            _Plays(players, visited.edges, seed, begin, min(begin + BATCH, counts[k]),
-                   visited.enter(homes[k]), begins[k].chances)
-            for k in playing
-        ]  # fmt: skip
+        of_each = [np.arange(begin, min(begin + BATCH, counts[k])) for k in playing]
+        numbers = np.concatenate(of_each)  # the games of all roots, side by side
+        states = np.concatenate([
+            visited.enter(homes[k])[_draw_starts(np.cumsum(begins[k].chances), stream, of_root)]
+            for k, of_root in zip(playing, of_each, strict=True)
+        ])  # fmt: skip
+        steps = np.zeros(len(numbers), np.int64)
+        returns = np.zeros((len(numbers), visited.edges.rewards.shape[1]))
         while True:
-            for plays in sides:
-                plays.advance(visited.edges)
-            new = np.unique(np.concatenate([plays.states for plays in sides]))
-            new = new[visited.edges.size[new] < 0]
+            _advance(visited.edges, stream, numbers, states, steps, returns, MAX_STEPS)
+            if (steps >= MAX_STEPS).any():
+                raise StateError(
+                    f"with these agents a play goes on for {MAX_STEPS:,} steps or more"
+                )
+            new = np.unique(states[visited.edges.size[states] < 0])
             if not len(new):
                 break
             if visited.count > MAX_EDGES:  # begin again from the current states
-                now = [visited.numbering.keys_at(plays.states) for plays in sides]
+                now = visited.numbering.keys_at(states)
                 visited = _Expanded(game, deciders, counters, look_up)
-                for plays, keys in zip(sides, now, strict=True):
-                    plays.states = visited.enter(keys)
-                new = np.unique(np.concatenate([plays.states for plays in sides]))
+                states = visited.enter(now)
+                new = np.unique(states)
             visited.expand(new)
-        for k, plays in zip(playing, sides, strict=True):
-            returns = plays.totals(visited.payoffs)
-            firsts[k] = firsts[k] if begin else returns[0]
-            totals[k] += _sums(returns, firsts[k])
+        ends = visited.payoffs[states]
+        paid = returns[:, :players] + ends[:, :players]
+        paid = np.hstack([paid, ends[:, players:], returns[:, players:]])
+        parts = np.split(paid, np.cumsum([*map(len, of_each)])[:-1])
+        for k, each in zip(playing, parts, strict=True):
+            firsts[k] = firsts[k] if begin else each[0]
+            totals[k] += _sums(each, firsts[k])
     return [_simulation(counters, players, *each) for each in zip(counts, totals, strict=True)]
 
 
