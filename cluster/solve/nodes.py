@@ -115,6 +115,10 @@ def versions() -> dict[str, str]:
     return {**installed, "luckbase": digest.hexdigest()[:12]}
 
 
+def probe() -> dict[str, str]:
+    return versions()
+
+
 def difference(needed: Mapping[str, str], there: Mapping[str, str]) -> str:
     """Return a node's first different version, as part of a sentence; "" if all are equal."""
     for name, installed in there.items():
@@ -145,14 +149,14 @@ def run(
     """Run a pickled task. Yields the node's id, the job's payoffs, its stage file, and its receipt
     with the bytes of files that this node cannot write into the table.
 
-    needed: the driver's versions. Raises WorkerError if this node has others.
+    needed: the driver's versions.
     sent: names of the files whose bytes come first in `inputs`.
     parts: for each tier that the job reads, the parts that come next.
     """
     import ray
 
     differs = difference(needed, versions())
-    if differs:
+    if differs:  # the node joined after the nodes were checked
         raise WorkerError(f"node {socket.gethostname()} {differs}; {STAYS}")
     from luckbase.cluster.machine import memory_used
 

@@ -276,6 +276,8 @@ def ray_workers(
 
     workers: maximum number; 0 for all cores of a cluster.
     store: bytes of the object store of a Ray that is started here.
+
+    Raises OptionError if a node has other versions than this process.
     """
     local, settings = address == "local", dict[str, str]()
     with ExitStack() as stack:
@@ -303,6 +305,7 @@ def ray_workers(
         list_nodes: Callable[[], Any] = ray.nodes
         try:
             there = Nodes(list_nodes(), on_note)
+            _check_versions(ray, there)
             poll = threading.Thread(target=_poll, args=(list_nodes, there, closed), daemon=True)
             poll.start()
             yield RayWorkers(ray, location, there, workers)
@@ -323,6 +326,28 @@ def _poll(list_nodes: Callable[[], Any], there: Nodes, closed: threading.Event) 
     while not closed.wait(POLL_SECONDS):
         with suppress(Exception):  # the same as no answer
             there.hear(list_nodes())
+
+
+def _check_versions(ray: Any, there: Nodes) -> None:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    probe, wrong = ray.remote(num_cpus=0, max_retries=RETRIES)(nodes.probe), []
+    probes = []
+    for node_id, node in there.by_id.items():
+        on = NodeAffinitySchedulingStrategy(node_id, soft=False)
+        probes.append((node_id, node.name, probe.options(scheduling_strategy=on).remote()))
+    for node_id, name, reference in probes:
+        try:
+            differs = nodes.difference(
+                nodes.versions(), ray.get(reference, timeout=CONNECT_SECONDS)
+            )
+        except ray.exceptions.RayError as error:
+            if not any(node["Alive"] for node in ray.nodes() if node["NodeID"] == node_id):
+                continue  # it was lost before it answered
+            differs = f"cannot do a task: {_reason(str(error))}"
+        wrong += [f"node {name} {differs}"] if differs else []
+    if wrong:
+        raise OptionError(f"{option('address')}: {'; '.join(wrong)}")
 
 
 def _leave(ray: Any) -> None:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ import pytest
 from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve import ray as ray_workers
 from luckbase.cluster.solve.nodes import PACKAGE, Nodes, difference, source_files, versions
-from luckbase.cluster.solve.ray import RETRIES, RayWorkers
+from luckbase.cluster.solve.ray import RETRIES, RayWorkers, _check_versions
 from luckbase.cluster.solve.worker import (
     NotSeenError,
     PayoffPlace,
@@ -263,6 +264,28 @@ def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch)
     assert not receipt.scratch.exists()
 
 
+def test_a_node_that_joins_with_another_version_is_named():
+    needed = {**versions(), "numba": "0.1"}
+    with pytest.raises(WorkerError, match=r"node \S+ has numba \S+, not 0\.1; the solved parts"):
+        next(nodes.run(needed, b"", (), ()))
+
+
+@pytest.mark.parametrize("alive", [False, True])
+def test_only_a_node_that_lives_must_answer_the_probe(alive):
+    listed = {**NODE, "NodeID": 28 * "0a", "Alive": alive}
+
+    class Lost(SomeRay):
+        def get(self, reference, timeout=0.0):
+            raise LostError("the node is gone")
+
+        def nodes(self):
+            return [listed]
+
+    refused = pytest.raises(OptionError, match="cannot do a task: the node is gone")
+    with refused if alive else nullcontext():
+        _check_versions(Lost([None]), Nodes([{**listed, "Alive": True}], lambda text: None))
+
+
 # --- the nodes of a cluster ----------------------------------------------------------------------
 
 
@@ -407,12 +430,12 @@ def test_a_cluster_that_does_not_answer_in_time_is_a_sentence(monkeypatch, capfd
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_node_with_another_version_is_named_before_it_solves_anything(
+def test_a_node_with_another_version_is_named_before_anything_is_solved(
     tmp_path, ray_cluster, monkeypatch
 ):
     created = versions()
     monkeypatch.setattr(nodes, "versions", lambda: {**created, "numba": "0.1"})
-    with pytest.raises(WorkerError, match=r"^node \S+ has numba \S+, not 0\.1; the solved parts"):
+    with pytest.raises(OptionError, match=r"address: node \S+ \(\S+\) has numba \S+, not 0.1$"):
         solving.solve_board(load_board(TINY), results=tmp_path, address=ray_cluster)
     assert not list(tmp_path.rglob("*.parquet"))
 
