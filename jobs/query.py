@@ -351,7 +351,8 @@ def _answered(
     name: the table as the user typed it.
     instead: returns a clause with a command for a state that is too far above the table.
     """
-    from luckbase.cluster.answers.why import explain
+    from luckbase.cluster.answers.moves import moves
+    from luckbase.cluster.answers.why import why
     from luckbase.solver.game.capabilities import position_of
 
     game, position = table.game, None
@@ -368,7 +369,8 @@ def _answered(
     else:
         progress = terminal.search_progress(max_states)
         try:
-            result, reasons = explain(table, state, max_states, progress)
+            result = moves(table, state, max_states, progress)
+            reasons = why(table, result)
         except SearchLimitError as error:
             in_dollars = given if isinstance(given, str) else state  # for any grid
             clause = instead(in_dollars)

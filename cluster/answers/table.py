@@ -135,9 +135,11 @@ class Table(Lookup):
         """Return sentences that explain the best action at a state: the effect of chance, the
         payoff of a sure action, and the threshold (`cluster.answers.why`). Raises as `moves`
         does."""
-        from luckbase.cluster.answers.why import explain
+        from luckbase.cluster.answers.moves import moves
+        from luckbase.cluster.answers.why import why
 
-        return explain(self.for_state(state), state, max_states)[1]
+        table = self.for_state(state)
+        return why(table, moves(table, state, max_states))
 
     def follow(
         self, state: State, max_states: int = MAX_SEARCHED,

@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.answers.answer import Answer, often
-from luckbase.cluster.answers.lookup import Lookup, OnLevel
-from luckbase.cluster.answers.moves import Move, Moves, Outcome, moves
+from luckbase.cluster.answers.lookup import Lookup
+from luckbase.cluster.answers.moves import Move, Moves, Outcome
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
-from luckbase.solver.search.expand import expand, who_acts
+from luckbase.solver.search.expand import who_acts
 from luckbase.solver.sentences import Payoffs, capital, noun, spoken
 
 MAX_LINE = 256
@@ -60,23 +59,6 @@ def why(table: Lookup, at: Moves) -> list[str]:
     if len(at.moves) > 1 and (turn := _turn(table, at)):
         claims.append(turn)
     return claims
-
-
-def explain(
-    table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
-) -> tuple[Moves, list[str]]:
-    """Return the moves at a state and the reasons for the best action. Raises as `moves` does. From
-    an object store, everything needed is read at once."""
-    far = [part for part in table.parts if part.groups.storage.anywhere]
-    if far:
-        canonical, _ = table.read(state)
-        edges = expand(table.game, canonical)
-        line = _line(table.game, canonical[0], int(edges.actors[0]))
-        read = np.concatenate([canonical, edges.children, *([] if line is None else [line[0]])])
-        for part in far:
-            part.fetch(read)
-    at = moves(table, state, max_states, on_level)
-    return at, why(table, at)
 
 
 def reason(table: Lookup, at: Moves) -> str:
