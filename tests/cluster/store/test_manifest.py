@@ -83,7 +83,9 @@ def test_any_changed_byte_is_refused():
 
 NUMBERS = {
     "rows": (-1, 1 << 63, 1.5, "1"), "bytes": (-1, 1 << 63), "first_key": (-1, 1 << 64),
-    "error": (-1e-9, "nan"), "seconds": ({"solve": -1.0},), "stages": ([-1],), "footer": (None,),
+    "error": (-1e-9, "nan"), "seconds": ({"solve": -1.0},), "stages": ([-1],), "boxes": ([[1]],),
+    "footer": (None, 0, 1 << 62), "row_group_rows": (0, 1 << 62), "tier": (1 << 24,),
+    "sha256": ("x",), "footer_sha256": ("",),
 }  # fmt: skip
 
 
