@@ -313,6 +313,8 @@ def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress],
     compiled = compiling_seconds()
 
     def show_line(now: Progress) -> None:
+        if now.compiling:  # reported by `watch_compiling`
+            return
         if as_json:
             print_json({"event": "progress"}, now)
         else:
@@ -360,6 +362,8 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task(label, total=None, text="")
 
         def show(now: Any) -> None:
+            if now.compiling:
+                return
             done, total = now.parts
             bar.update(task, total=total, completed=done, text=now.text)
 

@@ -144,6 +144,7 @@ def solve_table(work: Work) -> Solved:
             work.writer.replace(goal.ask, work.forget)
         report = replace(work.report(table, manifest, goal), damaged=tuple(damaged))
         if goal.ask not in manifest.done:
+            options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
             work.compile()
             with _no_empty_table(work.writer):
                 report = work.solve(report)

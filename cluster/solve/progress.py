@@ -44,6 +44,8 @@ class Progress(Result):
     """If the number of states is not known yet: the states found."""
     rows_total: Annotated[int, Field(serialization_alias="states_total")]
     seconds: Rounded
+    compiling: PythonOnly[bool] = False
+    """True before the solve begins; everything else is then 0."""
     finding: OrNull[str] = ""
     """The current place of a search that is finding its states."""
     unit: PythonOnly[str] = "tiers"

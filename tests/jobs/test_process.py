@@ -27,6 +27,7 @@ from luckbase.cluster.store.writer import Writer, read_manifest
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.compiled import njit, types
+from tests import solving
 from tests.cluster.store.test_writer import HEAD
 from tests.places import ROOT
 from tests.shared import first_solves, python
@@ -257,12 +258,26 @@ def test_the_time_left_is_at_the_pace_of_work_alone():
     gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
     assert gone_on.estimate(0.0) == pytest.approx(40)
     assert Progress(1, 4, 0, 0, 5.0).estimate() == pytest.approx(15)
+    assert Progress(0, 0, 0, 0, 0.0, compiling=True).estimate() is None
     said = gone_on.as_json()
     assert (said["states_a_second"], said["seconds_left"]) == (6, 40.0)
 
 
+@pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
+def test_a_solve_and_a_search_say_when_they_compile(board, tmp_path):
+    seen = []
+    made = solving.load_board(ROOT / f"boards/{board}.toml")
+    if board.startswith("jackpot"):
+        solving.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
+    else:
+        solving.solve_board(made, results=tmp_path, workers=1, on_progress=seen.append)
+    assert [now.compiling for now in seen[:2]] == [True, False]
+    assert not any(now.compiling for now in seen[1:])
+
+
 def test_the_lines_of_progress_say_share_pace_and_time_left(every_line, capsys):
     with terminal.progress("tiny") as show:
+        show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))
         show(Progress(6, 20, 10**7, 4 * 10**7, 40.0))
     assert capsys.readouterr().err == (
@@ -279,6 +294,7 @@ def test_a_terminal_has_a_bar_and_says_above_it_that_functions_are_compiled(monk
     times = iter([0.0])
     monkeypatch.setattr(terminal, "compiling_seconds", lambda: next(times, 9.0))
     with terminal.watch_compiling(), terminal.progress("tiny") as show:
+        show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))
         said, end = "", time.monotonic() + 60
         while not ("25 %" in said and terminal.COMPILING_TEXT in said) and time.monotonic() < end:
