@@ -125,7 +125,7 @@ def table_of(board: Board, results: Path) -> Path | None:
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
     for path in [expected, *others]:
         if is_table(path):
-            check_identity(storage_at(path), path, identity)
+            check_identity(read_manifest(storage_at(path), path).head, identity, path)
             return path
     return None
 

@@ -385,7 +385,7 @@ class Lookup:
             if i == len(tables):
                 tables.append(self.other_grids[i - 1]())
             try:
-                if tables[i].answers(state):
+                if tables[i].known_answers(*tables[i].read(state))[0] is not None:
                     return tables[i]
             except StateError as error:
                 errors.append(error)
@@ -422,11 +422,6 @@ class Lookup:
                 nearest = words.say(words.place(position.names, position.state))
                 remarks.append(f"{between}: counts as the nearest state, {nearest}")
         return replace(answer, remark="; ".join(filter(None, remarks)) or None)
-
-    def answers(self, state: State) -> bool:
-        """True if a state, as `ask` takes it, is answered without a search. Raises StateError for
-        an invalid state."""
-        return self.known_answers(*self.read(state))[0] is not None
 
     def known_answers(self, states: Ints, inputs: Ints) -> list[Answer | None]:
         """Return the answers to canonical states (n, fields) without searching; None where there is

@@ -124,6 +124,14 @@ def read_manifest(storage: Storage, where: Path) -> Manifest:
         raise _missing(storage, where) from None
 
 
+def check_identity(head: Head, identity: str, where: Path) -> None:
+    """Raise ForeignTableError if a table has other rules."""
+    if head.identity != identity:
+        raise ForeignTableError(
+            f"{where}: holds a table of other rules, {head.identity}; move it away"
+        )
+
+
 def _missing(storage: Storage, where: Path) -> MissingTableError | ForeignTableError:
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, CorruptTableError):
         head = json.loads(storage.read_tagged("table.json")[0])
@@ -133,13 +141,6 @@ def _missing(storage: Storage, where: Path) -> MissingTableError | ForeignTableE
             f"solve {board}"
         )
     return MissingTableError(f"{where}: no table here ({NAME} is missing)")
-
-
-def check_identity(storage: Storage, where: Path, identity: str) -> None:
-    """Raise as `read_manifest` does, and ForeignTableError if the table has other rules."""
-    stored = read_manifest(storage, where).head.identity
-    if stored != identity:
-        raise ForeignTableError(f"{where}: holds a table of other rules, {stored}; move it away")
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -213,10 +214,7 @@ class Writer:
             self.damage = str(error)
             self.manifest.writers = sorted(writers_in(self.storage))
         stored = self.manifest.head
-        if stored.identity != self._head.identity:
-            raise ForeignTableError(
-                f"{self.where}: holds a table of other rules, {stored.identity}; move it away"
-            )
+        check_identity(stored, self._head.identity, self.where)
         self.manifest.head = self._head
         if not _is_gone(self.manifest.writer) and not self._wait(on_note):
             return False
