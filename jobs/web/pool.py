@@ -411,15 +411,20 @@ class Query(dict[str, Any]):
         return int(text)
 
 
+class LongAnswer(Exception):
+    """A short query needs a search."""
+
+
 class ViewRequest(ExitStack):
     """A request to a view; a context that holds the tables that it uses until its end.
 
     path: the variable parts of its path, by name.
+    long: the answer may take long.
     """
 
-    def __init__(self, pool: TablePool, path: Mapping[str, str]) -> None:
+    def __init__(self, pool: TablePool, path: Mapping[str, str], long: bool = True) -> None:
         super().__init__()
-        self.pool, self.path = pool, path
+        self.pool, self.path, self.long = pool, path, long
         self.query = Query()
 
     def open(self, id: str) -> OpenTable:
@@ -465,5 +470,6 @@ class View:
     template: str
     params: tuple[str, ...] = ()  # the names of its parameters
     takes_state: bool = False  # other parameters are fields of a state
+    long: bool = False  # an answer may take long
     more: Callable[[ViewRequest, Context], Context] | None = None
     """Returns further values for the template, from its context."""

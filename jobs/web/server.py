@@ -1,7 +1,9 @@
 """The web server: its addresses, and its responses.
 
-Views only read tables. A few threads compute answers, each with exclusive use of an open table. No
-answer holds a thread for long: searches stop after two seconds or 200,000 states (`views`).
+Views only read tables. A query runs in a thread, with exclusive use of an open table. It first
+waits until few enough queries of the same table are running, so that queries that arrive together
+do not each open it. Long queries, which search, have their own threads, and each table answers its
+long queries in turn. So neither many queries of the same table nor long queries delay the others.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import json
 import logging
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -21,15 +24,17 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from luckbase.jobs.web import pages, views
-from luckbase.jobs.web.pool import Query, Refusal, TablePool, View, ViewRequest
+from luckbase.jobs.web.pool import LongAnswer, Query, Refusal, TablePool, View, ViewRequest
 from luckbase.solver.errors import LuckbaseError
 
-THREADS = 4
-"""Threads that compute answers."""
+THREADS, LONG_THREADS = 4, 2
+"""Threads for short queries, and for long queries."""
+OF_ONE_TABLE = 2
+"""Maximum of short queries of the same table at once. Long queries of a table follow each other."""
 ZIPPED_BYTES, ZIP_LEVEL = 1000, 1
 """Minimum bytes of a compressed answer, and gzip's level: JSON shrinks to a fifth."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -63,7 +68,7 @@ VIEWS = (
          more=views.draw),
     View(f"{AT}/grid", views.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
          more=views.draw),
-    View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",)),
+    View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",), long=True),
     View(f"{AT}/train", views.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
     View(f"{AT}/play", views.game_view, "play.html",
          ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),
@@ -111,11 +116,34 @@ def _depth(request: Request) -> int:
 # --- the application ---------------------------------------------------------------------------
 
 
-def route(view: View, tables: TablePool, limiter: CapacityLimiter) -> Route:
-    """Return the route of a view. limiter: of the threads that compute answers."""
+class Explorer:
+    """The limits of threads that read the tables of a server."""
 
-    def answer(request: Request) -> Response:
-        view_request = ViewRequest(tables, request.path_params)
+    def __init__(self, tables: TablePool) -> None:
+        self.tables = tables
+        self._threads = {False: CapacityLimiter(THREADS), True: CapacityLimiter(LONG_THREADS)}
+        self._of_table = WeakValueDictionary[tuple[str | None, bool], CapacityLimiter]()
+
+    def route(self, view: View) -> Route:
+        """Return the route of a view."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await self._answer(view, request, view.long)
+            except LongAnswer:
+                return await self._answer(view, request, long=True)
+
+        return Route(view.path, answer, methods=["GET"])
+
+    async def _answer(self, view: View, request: Request, long: bool) -> Response:
+        key = request.path_params.get("id"), long
+        of_table = CapacityLimiter(1 if long else OF_ONE_TABLE)
+        async with self._of_table.setdefault(key, of_table):
+            threads = self._threads[long]
+            return await run_sync(self._answer_now, view, request, long, limiter=threads)
+
+    def _answer_now(self, view: View, request: Request, long: bool) -> Response:
+        view_request = ViewRequest(self.tables, request.path_params, long)
         given = request.query_params.multi_items()
         try:
             with view_request:
@@ -127,14 +155,11 @@ def route(view: View, tables: TablePool, limiter: CapacityLimiter) -> Route:
                 return reply(view.answer(view_request).as_json())
         except LuckbaseError as error:
             return refused(request, view_request.refusal(error))
+        except LongAnswer:
+            raise
         except Exception as error:
             log.error("%s %s", request.method, request.url.path, exc_info=error)
             return refusal_json(Refusal(500, BUG))
-
-    async def in_thread(request: Request) -> Response:
-        return await run_sync(answer, request, limiter=limiter)
-
-    return Route(view.path, in_thread, methods=["GET"])
 
 
 async def on_error(request: Request, error: Any) -> Response:
@@ -156,9 +181,7 @@ def make_app(tables: TablePool, hosts: tuple[str, ...] | None = LOCAL) -> Starle
     """
     drawings: Any = [("luckbase.solver", "static")]
     static = StaticFiles(directory=pages.STATIC, packages=drawings)
-    limiter = CapacityLimiter(THREADS)
-    routes: list[BaseRoute] = [route(view, tables, limiter) for view in VIEWS]
-    routes.append(Mount("/static", static))
+    routes = [*map(Explorer(tables).route, VIEWS), Mount("/static", static)]
     names = ["*"] if hosts is None else [f"[{name}]" if ":" in name else name for name in hosts]
     middleware = [
         Middleware(GZipMiddleware, minimum_size=ZIPPED_BYTES, compresslevel=ZIP_LEVEL),

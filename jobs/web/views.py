@@ -45,6 +45,7 @@ from luckbase.cluster.play.game import (
 )
 from luckbase.jobs.web.pool import (
     Context,
+    LongAnswer,
     OpenTable,
     TableInfo,
     TableSummary,
@@ -195,12 +196,13 @@ def state_view(request: ViewRequest) -> StateView:
         on_grid = table.for_state(query["sentence"]).game
         state = typed(on_grid.describe(state_of(on_grid, query["sentence"])))
     state = state or start_of(request.opened)
-    return state_answer(table.for_state(state), state)
+    return state_answer(table.for_state(state), state, long=request.long)
 
 
-def state_answer(table: Table, state: Mapping[str, str]) -> StateView:
-    """Return the answer to a state and its moves."""
-    there, fields = _moves(table, state), table.game.fields
+def state_answer(table: Table, state: Mapping[str, str], *, long: bool = True) -> StateView:
+    """Return the answer to a state and its moves. long: search if the table does not have the
+    state; otherwise raise LongAnswer."""
+    there, fields = _moves(table, state, long), table.game.fields
     outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
     priced = there.answer.source == "table" and all(each.value for each in outcomes)
     return StateView(
@@ -209,9 +211,13 @@ def state_answer(table: Table, state: Mapping[str, str]) -> StateView:
     )  # fmt: skip
 
 
-def _moves(table: Table, state: Mapping[str, str]) -> Moves:
+def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     try:
-        return moves(table, state, SEARCH_STATES)
+        return moves(table, state, SEARCH_STATES if long else 0)
+    except MissingTableError:
+        if long:
+            raise
+        raise LongAnswer from None
     except errors.SearchLimitError:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
@@ -268,7 +274,7 @@ def compare_view(request: ViewRequest) -> CompareView:
 def _compared(
     request: ViewRequest, id: str, second: Table, state: Mapping[str, str]
 ) -> CompareView:
-    views = [state_answer(table, state) for table in (request.table, second)]
+    views = [state_answer(table, state, long=request.long) for table in (request.table, second)]
     values = [view.moves.answer.value for view in views]
     same = len(values[0]) == len(values[1])
     change = [b - a for a, b in zip(*values, strict=True)] if same else None

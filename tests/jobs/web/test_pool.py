@@ -1,6 +1,7 @@
-"""Tables that come, grow, change, break and go while a server reads them; many requests at once;
-connections are bounded. And luckbase serve as a command: where it listens, what it refuses, how it
-ends. The floor of its speed is for two cores without other work: run it with -m slow -n0."""
+"""Tables that come, grow, change, break and go while a server reads them; many requests at once:
+no long question delays the others, and connections are bounded. And luckbase serve as a command:
+where it listens, what it refuses, how it ends. The floor of its speed is for two cores without
+other work: run it with -m slow -n0."""
 
 import asyncio
 import json
@@ -9,13 +10,14 @@ import re
 import shutil
 import signal
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.client import HTTPConnection
 from types import SimpleNamespace
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -27,7 +29,7 @@ from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs import serve
 from luckbase.jobs.app import run
 from luckbase.jobs.serve import address_of, hosts_of, pool_of
-from luckbase.jobs.web import pool
+from luckbase.jobs.web import pool, server, views
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import LOCAL
 from luckbase.solver.errors import MissingTableError
@@ -67,8 +69,9 @@ HANGS = 300.0
 """Seconds after which something hangs: first answers are compiled, on a slow machine too."""
 
 
-def read(address, path):
-    with urlopen(f"{address}{path}", timeout=HANGS) as reply:
+def read(address, path, accept="application/json"):
+    query = Request(f"{address}{path}", headers={"Accept": accept})
+    with urlopen(query, timeout=HANGS) as reply:
         return reply.read()
 
 
@@ -202,6 +205,19 @@ def test_what_is_remembered_is_bounded(tables):
         assert again is first
 
 
+def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, monkeypatch):
+    opened, real = [], pool.open_table
+    monkeypatch.setattr(server, "OF_ONE_TABLE", 1)  # no option
+    monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
+    with asking(web_results) as client:
+        id = id_of(client, "pig")
+        queries = [urlencode(drawn(client, id, seed)) for seed in range(24)]
+    opened.clear()
+    with listening(web_results) as address:
+        assert all(answers(address, [f"/tables/{id}/state?{query}" for query in queries]))
+    assert len(opened) == 1
+
+
 def test_a_failed_question_leaves_the_table_usable(tables):
     id = tables.listed()[0].id
     for _ in range(5):
@@ -252,6 +268,55 @@ def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results,
     manifest.write_text("{}")
     sent += [client.get(f"/tables/{id}"), client.get("/tables")]
     assert not any(str(tmp_path) in reply.text for reply in sent)
+
+
+@pytest.fixture
+def end():
+    """What takes long waits for this."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_long_questions_delay_neither_their_table_nor_the_others(web_results, monkeypatch, end):
+    """There are more of them than threads, all of one table."""
+    real = views.first_rows
+    monkeypatch.setattr(views, "first_rows", lambda *given: end.wait(HANGS) and real(*given))
+    with asking(web_results) as client:
+        pig, skunk = id_of(client, "pig"), id_of(client, "skunk")
+    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
+        path = f"/tables/{pig}/search/1?most=1"
+        query = [pool.submit(read, address, path) for _ in range(6)]
+        try:
+            for _ in range(5):
+                for path in (f"/tables/{skunk}/state", f"/tables/{pig}/state", "/"):
+                    assert read(address, path)
+            assert not any(each.done() for each in query)
+        finally:
+            end.set()
+        assert all(each.result() for each in query)
+
+
+def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch, end):
+    real = views.moves
+
+    def slow(table, state, max_states):
+        assert not max_states or end.wait(HANGS)
+        return real(table, state, max_states)
+
+    monkeypatch.setattr(views, "moves", slow)
+    with asking(web_results) as client:
+        index = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
+    with listening(web_results) as address, ThreadPoolExecutor(20) as pool:
+        paths = [f"{index}&earned=1,{1 + k % 2},1" for k in range(20)]
+        above = [pool.submit(read, address, path) for path in paths]
+        try:
+            for accept in ("application/json", "text/html") * 5:
+                assert read(address, f"{index}&earned=0,1,0", accept)
+            assert not any(each.done() for each in above)
+        finally:
+            end.set()
+        assert {json.loads(each.result())["source"] for each in above} == {"search"}
 
 
 def connect(address):
