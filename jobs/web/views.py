@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ from luckbase.jobs.web.pool import (
 )
 from luckbase.solver import errors, sentences
 from luckbase.solver.charts import Chart, Heatmap, Listing
+from luckbase.solver.compiled import compiling_seconds
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -76,6 +78,9 @@ if TYPE_CHECKING:
 
 SEARCH_STATES = 200_000
 """Maximum number of states of a search above a table for a page: half a second."""
+SEARCH_SECONDS = 10.0
+"""Seconds, without compiling, after which this search finds no more levels of states: rules can be
+slow."""
 SECONDS = 2.0
 """Maximum seconds of a search for rows; a page shows the rows found until then."""
 MAX_SHOWN = 200
@@ -212,8 +217,15 @@ def state_answer(table: Table, state: Mapping[str, str], *, long: bool = True) -
 
 
 def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
+    """Return the moves at a state, with a search above the table if a page can wait for it."""
+    deadline = time.monotonic() - compiling_seconds() + SEARCH_SECONDS
+
+    def on_level(states: int, levels: int) -> None:
+        if time.monotonic() - compiling_seconds() > deadline:
+            raise errors.SearchLimitError
+
     try:
-        return moves(table, state, SEARCH_STATES if long else 0)
+        return moves(table, state, SEARCH_STATES if long else 0, on_level)
     except MissingTableError:
         if long:
             raise
@@ -221,8 +233,8 @@ def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     except errors.SearchLimitError:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
-            f"than {SEARCH_STATES:,} states; this command searches further: "
-            f"luckbase query {shlex.quote(str(table.where))} {sentences.quoted(state)}"
+            f"than {SEARCH_STATES:,} states or takes {SEARCH_SECONDS:.0f} s; this command searches "
+            f"further: luckbase query {shlex.quote(str(table.where))} {sentences.quoted(state)}"
         ) from None
 
 

@@ -214,6 +214,15 @@ def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
     assert not text["complete"] and text["looked_at"] == text["count"] == 0 < text["total"]
 
 
+def test_a_search_above_a_table_stops_when_its_time_is_over(client, monkeypatch):
+    path = f"/tables/{id_of(client, LUCK)}/state?scores=0,1000,500&earned=1,1,1"
+    assert client.get(path).json()["source"] == "search"
+    monkeypatch.setattr(views, "SEARCH_SECONDS", -1.0)  # no option
+    reply = client.get(path)
+    assert reply.status_code == 404
+    assert "states or takes -1 s; this command searches further: luckbase" in reply.json()["error"]
+
+
 # --- games ----------------------------------------------------------------------------------------
 
 

@@ -300,9 +300,9 @@ def test_long_questions_delay_neither_their_table_nor_the_others(web_results, mo
 def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch, end):
     real = views.moves
 
-    def slow(table, state, max_states):
+    def slow(table, state, max_states, on_level):
         assert not max_states or end.wait(HANGS)
-        return real(table, state, max_states)
+        return real(table, state, max_states, on_level)
 
     monkeypatch.setattr(views, "moves", slow)
     with asking(web_results) as client:
