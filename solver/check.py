@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from luckbase.solver.board.model import Board
 from luckbase.solver.dense import InMemory, check_tiers
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.arrays import Coded, Floats, Ints, Runs
+from luckbase.solver.game.arrays import Best, Coded, Ints, Runs
 from luckbase.solver.game.capabilities import FullTable, rounding
 from luckbase.solver.game.faults import broken, check_edges
 from luckbase.solver.game.game import Game, load_game
@@ -135,6 +135,8 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
 
 # --- the full table ----------------------------------------------------------------------------
 
+NOTHING = "nothing"  # what messages call a value that is missing
+
 
 def _check_layout(game: Game, layout: FullTable[Any]) -> None:
     """Check every row of the full table, solved in memory, against one step of the rules."""
@@ -148,9 +150,11 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
                 f"{layout.tier_name(late)}, which does not come before it"
             )
         done.add(tier)
-    exact = object.__new__(type(layout))  # best actions follow from payoffs that are not rounded
-    vars(exact).update(vars(layout), payoff_type=np.float64)
-    solved = InMemory(exact, best=True)
+    solved = InMemory(layout, best=True)
+    exact = InMemory(Game(game.board, game.rules).need(FullTable), ())
+    exact.payoffs = solved.payoffs
+    if exact.layout is not layout:  # best actions follow from payoffs that are not rounded
+        exact.layout.payoff_type = np.float64
     for tier in layout.tiers():
         if not solved.errors[tier] <= layout.most_error(tier):
             raise GameError(
@@ -159,49 +163,70 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
             )
         rows = np.arange(layout.rows(tier))
         states = layout.states_at(tier, rows)
-        numbers, places = layout.locate(states)
-        off = np.flatnonzero((numbers != layout.tier_number(tier)) | (places != rows))
-        if len(off):
-            raise broken(
-                game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and `locate` "
-                f"says row {places[off[0]]} of tier {numbers[off[0]]}",
-            )  # fmt: skip
-        edges, q = _step(solved, states)
-        stored = solved.lookup(states)[0]
-        by_rules = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
-        residuals = np.abs(by_rules - stored).max(axis=1)
-        own_bound = solved.errors[tier] - game.cut_error + rounding(exact)
-        wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
-        if len(wrong):
+        _check_rows(layout, tier, states)
+        edges = expand(game, states)
+        kernel_error = solved.errors[tier] - game.cut_error
+        # If `payoff_rows` itself rounds, one step is taken from rounded payoffs.
+        for held, bound in (exact, kernel_error), (solved, kernel_error + rounding(layout)):
+            stored, q = held.lookup(states)[0], _values(held, edges)
+            by_rules = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
+            residuals = np.abs(by_rules - stored).max(axis=1)
+            wrong = np.flatnonzero(~(residuals <= most_residual(game, bound)))
+            if not len(wrong):
+                break
+        else:
             x = int(wrong[0])
             raise broken(game, states[x], f"the kernel says {stored[x].tolist()}, one step of the "
                          f"rules says {by_rules[x].tolist()}")  # fmt: skip
         acts = (edges.actors >= 0) & (edges.kinds != SIMULTANEOUS)
-        taken = np.where(acts, q.actions[chosen(q, edges.actors, game.tie_tolerance)], -1)
-        best, names = np.full(len(rows), -1), layout.best_names
-        for action in np.unique(taken[acts]).tolist():
-            name = game.action_name(action)
-            best[taken == action] = names.index(name) if name in names else -2
         _check_column(game, states, "acting_rows", layout.acting_rows(tier, 0, len(rows)),
                       np.where(acts, edges.actors + 1, 0))  # fmt: skip
-        if own_bound <= game.float64_error:  # otherwise ties are not certain
-            _check_column(game, states, "best", solved.best[tier], best)
+        if held is exact and kernel_error <= game.float64_error:  # otherwise ties are not certain
+            _check_best(layout, states, edges, q, solved.best[tier])
         columns, right = (
             each(tier, 0, len(rows))
             for each in (layout.state_rows, partial(FullTable.state_rows, layout))
         )
+        missing = np.full(len(rows), NOTHING, object)
         for name in {**columns, **right}:
-            both = (_in_full(each.get(name, ()), len(rows)) for each in (columns, right))
+            both = (_in_full(each.get(name, missing)) for each in (columns, right))
             _check_column(game, states, name, *both)
 
 
-def _in_full(column: Any, rows: int) -> NDArray[Any]:
+def _check_rows(layout: FullTable[Any], tier: Any, states: Ints) -> None:
+    """Check that the states of a tier's rows are canonical, and that `locate` finds them."""
+    game, name = layout.game, layout.tier_name(tier)
+    canonical, known = game.known_states(game.fields.values(states))
+    known[known] = (canonical == states[known]).all(axis=1)
+    numbers, places = layout.locate(states)
+    off = (numbers != layout.tier_number(tier)) | (places != np.arange(len(states)))
+    for x in np.flatnonzero(~known | off)[:1].tolist():
+        why = f"`locate` says row {places[x]} of tier {numbers[x]}" if known[x] else "not canonical"
+        raise broken(game, states[x], f"is row {x} of {name}, and {why}")
+
+
+def _check_best(
+    layout: FullTable[Any], states: Ints, edges: Expanded, q: ActionValues, stored: Best
+) -> None:
+    """Raise GameError for the first state with another best action than the rules."""
+    game = layout.game
+    acts = (edges.actors >= 0) & (edges.kinds != SIMULTANEOUS)
+    taken = q.actions[chosen(q, edges.actors, game.tie_tolerance)]
+    right = np.full(len(states), NOTHING, object)
+    for action in np.unique(taken[acts]).tolist():
+        right[acts & (taken == action)] = game.action_name(action)
+    names = np.array([NOTHING, *layout.best_names, "an unknown action"], object)
+    noted = names.take(stored.astype(np.int64) + 1, mode="clip")
+    _check_column(game, states, "best", noted, right)
+
+
+def _in_full(column: Any) -> NDArray[Any]:
     """Return the values of a column of a table, one for each row."""
     if isinstance(column, Runs):
         return np.repeat(column.values, column.times)
     if isinstance(column, Coded):
         return np.array(column.labels)[column.codes]
-    return np.asarray(column) if len(column) else np.full(rows, -1)
+    return np.asarray(column)
 
 
 def _check_column(
@@ -214,17 +239,13 @@ def _check_column(
         raise broken(game, states[x], f"the full table has {name} {stored[x]}; expected {right[x]}")
 
 
-def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
-    """Return the payoffs (n, players) of states by one step of the rules (`_step`)."""
-    edges, q = _step(solved, states)
-    return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)
-
-
-def _step(solved: InMemory[Any], states: Ints) -> tuple[Expanded, ActionValues]:
-    """Return the edges of states, and the values of their actions from their children's payoffs,
-    with another step for children without a row."""
-    edges = expand(solved.game, states)
+def _values(solved: InMemory[Any], edges: Expanded) -> ActionValues:
+    """Return the values of the actions of expanded states from their children's payoffs, with
+    another step for children without a row."""
     below, in_table = solved.lookup(edges.children)
     if not in_table.all():
-        below[~in_table] = _one_step(solved, edges.children[~in_table])
-    return edges, evaluate(edges, below)
+        deeper = expand(solved.game, edges.children[~in_table])
+        below[~in_table] = payoffs_of(
+            deeper.kinds, deeper.actors, _values(solved, deeper), solved.game.tie_tolerance
+        )
+    return evaluate(edges, below)

@@ -122,8 +122,9 @@ class FullTable(Capability, ABC, Generic[T]):
         """Return rows [start, stop) of the `out` of `solve_tier`, on block bounds and counted from
         the part's first row: one column for each player. By default `out` has those of player 1,
         and two payoffs add up to the least and the greatest one."""
-        first: NDArray[np.floating[Any]] = payoffs[start:stop]
-        return [first, sum(self.game.payoff_range) - first][: self.game.players]
+        first = payoffs[start:stop]
+        columns = [first, sum(self.game.payoff_range) - first][: self.game.players]
+        return [column.astype(self.payoff_type) for column in columns]
 
     @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:

@@ -1,6 +1,7 @@
 """The conformance suite of games: every one here keeps the contract, and whoever breaks a point of
 it is told which, with the state; what somebody writes wrong in their first game is refused."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +28,7 @@ from luckbase.solver.errors import GameError, OptionError
 from luckbase.solver.game.fields import set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import room_for
+from luckbase.solver.games.skunk.kernel import Race
 from tests import solving
 from tests.games.climb import climb
 from tests.games.purse import game
@@ -159,7 +161,8 @@ class Table(FullTable[int]):
         return np.where(over, -1, states[:, 1]), np.where(over, -1, rows)
 
     def states_at(self, tier, rows):
-        return np.column_stack([rows, np.full(len(rows), tier)])
+        purses = rows + 65 * ((self.wrong == "canonical") & (rows == 1))
+        return np.column_stack([purses, np.full(len(rows), tier)])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,8 @@ class Table(FullTable[int]):
         ("", ""),
         ("row", "is row 1 of 1 tosses, and `locate` says row 2 of tier 1"),
         ("order", "tier 5 tosses reads 4 tosses, which does not come before it"),
-        ("best", "at purse=0 tosses=1: the full table has best 1; expected 0"),
+        ("canonical", "at purse=66 tosses=1: is row 1 of 1 tosses, and not canonical"),
+        ("best", "at purse=0 tosses=1: the full table has best toss; expected stop"),
         ("actor", "at purse=0 tosses=1: the full table has acting_rows 0; expected 1"),
         ("column", "at purse=0 tosses=1: the full table has purse 1; expected 0"),
     ],
@@ -181,6 +185,23 @@ def test_a_kernel_is_held_to_the_rules(wrong, sentence):
         return
     with pytest.raises(GameError, match=sentence):
         check_game(created)
+
+
+class Narrow(Race):
+    """A table of float32, as is the default, whose `payoff_rows` rounds by itself."""
+
+    payoff_type = np.float32
+
+    def payoff_rows(self, *rows):
+        return [column.astype(np.float32) for column in super().payoff_rows(*rows)]
+
+
+def test_a_table_of_float32_is_held_to_what_rounding_allows():
+    right = solving.load_game(solving.load_board(BOARDS / "skunk/tiny.toml"))
+    created = Game(right.board, replace(right.rules, capabilities={FullTable: Narrow}))
+    assert check_game(created, most=100)
+    first, second = FullTable.payoff_rows(created.need(FullTable), 0, np.full(3, 1 / 3), 0, 3)
+    assert first.dtype == second.dtype == np.float32
 
 
 @pytest.mark.parametrize(

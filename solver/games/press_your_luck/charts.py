@@ -22,12 +22,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from itertools import compress, product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.charts import (
+    MOST_NUMBERS,
     Band,
     Chart,
     ChartField,
@@ -58,7 +60,7 @@ from luckbase.solver.games.press_your_luck.rules import (
 )
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import NUMBERS, setting
+from luckbase.solver.sentences import NUMBERS, nearest, setting
 
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all (default: 1).")
@@ -276,13 +278,25 @@ def spin_count(count: int) -> str:
 
 
 def labels(cases: Sequence[Setting]) -> Iterator[tuple[str, str]]:
-    """Yield the label and the column name of each curve: what differs among the settings."""
-    several = len({case.up for case in cases}) > 1
-    for case in cases:
-        parts = [(f"player {case.up + 1} up", f"up_{case.up + 1}")] * several
-        if not several or len({each.spins for each in cases}) > 1:
-            parts.append((f"{spin_count(case.spins)} left", f"spins_{case.spins}"))
-        yield ", ".join(text for text, _ in parts), "_".join(name for _, name in parts)
+    """Yield the label and the column name of each curve: what differs among the settings, or else
+    the spins left."""
+    parts = [list(_parts(case)) for case in cases]
+    differs = [len({*each}) > 1 for each in zip(*parts, strict=True)]
+    for of_case in parts:
+        kept = [*compress(of_case, differs)] or of_case[1:2]
+        yield ", ".join(text for text, _ in kept), "_".join(name for _, name in kept)
+
+
+def _parts(case: Setting) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a setting: (for people, as a column)."""
+    yield f"player {case.up + 1} up", f"up_{case.up + 1}"
+    yield f"{spin_count(case.spins)} left", f"spins_{case.spins}"
+    third = [case.scores[i] for i in case.beside]
+    yield "".join(f"third has {n:,}" for n in third), "".join(f"third_{n}" for n in third)
+    whammies = ",".join(map(str, case.whammies))
+    yield f"whammies {whammies}", f"whammies_{whammies.replace(',', '_')}"
+    held = [(case.earned[i], case.passed[i]) for i in case.others]
+    yield f"the others hold {held}", f"held_{held}"
 
 
 # --- titles --------------------------------------------------------------------------------------
@@ -342,37 +356,38 @@ def choices(game: Game, lookup: Lookup, request: ChartRequest, values: Ints) -> 
 def settings(
     game: Game, fields: Mapping[str, str], spins: Sequence[int] | None = None
 ) -> list[Setting]:
-    """Return the settings that fields describe, by `up` and then by `spins`. Raises StateError.
+    """Return the settings that fields describe, by `up`, `spins` and the others. Raises StateError.
 
-    spins: the numbers of spins of a chart that allows several values of these two; None for a chart
-        of one setting.
+    spins: the numbers of spins of a chart that allows several values of a word or column; None for
+        a chart of one setting.
     """
-    words = dict(fields)
-    ups, counts = (
-        numbers_in(name, words.pop(name)) if name in words else usual
-        for name, usual in (("up", [2]), ("spins", [*(spins or [1])]))
-    )
-    for name, listed in (("up", ups), ("spins", counts)):
-        if len(listed) > 1 and spins is None:
-            raise StateError(f"{name}: this chart is of one value; write {name}={listed[0]}")
-    if not {*ups} <= {*range(1, game.players + 1)}:
-        raise StateError(f"up: {max(ups)} is not a player; {spoken(game.players, 'or')}")
+    chosen = ("up", "spins", "third")[: game.players]
+    words: dict[str, Sequence[Any]] = {"up": [2], "spins": spins or [1]}
+    for name, text in fields.items():
+        if name not in (known := (*chosen, *game.columns, *game.fields.names)):
+            raise StateError(f"unknown field '{name}'; {nearest(name, known)}")
+        words[name] = numbers_in(name, text) if name in (*chosen, *game.columns) else [text]
+        if len(words[name]) > 1 and spins is None:
+            raise StateError(f"{name}: this chart is of one value; write {name}={words[name][0]}")
+    if (total := math.prod(map(len, words.values()))) > MOST_NUMBERS:
+        raise StateError(f"{total} settings in one chart; expected at most {MOST_NUMBERS}")
     cases = []
-    for up in ups:
-        others = _without_spins(game, up - 1, words)
-        if "spins" not in fields:  # skip counts that leave the player up none
-            counts = [n for n in counts if n > others.spins] or counts[-1:]
-        cases += [_with_spins(game, others, count) for count in counts]
+    for up, count, *values in product(*words.values()):
+        if up not in range(1, game.players + 1):
+            raise StateError(f"up: {up} is not a player; {spoken(game.players, 'or')}")
+        others = _without_spins(game, up - 1, dict(zip([*words][2:], values, strict=True)))
+        # Skip counts that leave the player up none.
+        if "spins" in fields or count > others.spins or count == words["spins"][-1]:
+            cases.append(_with_spins(game, others, count))
     return cases
 
 
-def _without_spins(game: Game, up: int, words: Mapping[str, str]) -> Setting:
-    """Return a setting in which the player up has no spins yet: of the columns given, and the
+def _without_spins(game: Game, up: int, words: Mapping[str, Any]) -> Setting:
+    """Return a setting in which the player up has no spins yet: of the words given, and the
     defaults of the others. Raises StateError."""
     limit = board_of(game).rules.max_whammies
     zeros = {column: 0 for column in game.columns if column.rpartition("_")[0] not in words}
-    third = {name: words[name] for name in ("third",)[: game.players - 2] if name in words}
-    given = {name: text for name, text in words.items() if name not in third}
+    given = {name: value for name, value in words.items() if name != "third"}
     values = game.fields.read({**zeros, **given})
     scores, _, _, whammies = by_field(values)
     others = [i for i in reversed(range(game.players)) if i != up]
@@ -384,10 +399,10 @@ def _without_spins(game: Game, up: int, words: Mapping[str, str]) -> Setting:
                 f"{name}: the chart sets the score and the spins of player {up + 1}, who is up, "
                 "and the score of the rival; leave it out"
             )
-    for text in third.values():
+    if "third" in words:
         if (column := f"scores_{inside[0] + 1}") in given:
             raise StateError(f"third: is the same as {column}, which is given too; leave one out")
-        scores[inside[0]] = numbers_in("third", text)[0]
+        scores[inside[0]] = words["third"]
     scores[last] = usual_score(game)
     scores_, earned, passed, out = (tuple(column.tolist()) for column in by_field(values))
     return Setting(scores_, earned, passed, out, up, last, limit)

@@ -1,6 +1,7 @@
 """The charts of Press Your Luck: every number is a table's answer, and the reference's."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -73,6 +74,16 @@ def test_a_lead_to_pass_from_is_what_the_answers_say(table, up, whammies):
         for spins in (1, 2, 3):
             result = pass_from(table, (up - 1, last, scores), spins, stored)
             assert row[f"spins_{spins}"] == pytest.approx(result, nan_ok=True), row
+
+
+def test_several_values_of_any_field_are_a_curve_each(table):
+    several = table.chart("leads", {"third": "0,500", "whammies_3": "0-1"})
+    assert len(several.curves) == 12
+    for curve in several.curves:
+        name = re.fullmatch(r"spins_(\d)_third_(\d+)_whammies_0_0_(\d)", curve.name)
+        fields = dict(zip(("spins", "third", "whammies_3"), name.groups(), strict=True))
+        (single,) = table.chart("leads", fields).curves
+        np.testing.assert_array_equal(curve.values, single.values)
 
 
 # --- pictures ------------------------------------------------------------------------------------
