@@ -196,6 +196,9 @@ def _print_payoffs(payoff_name: str, result: Evaluated, seed: int) -> None:
             for row, number in zip(rows, numbers, strict=True):
                 row.append(f"{number:{form}}")
     terminal.print_table("", heads, rows, sys.stdout)
+    if result.facts:
+        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in result.facts]
+        terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
     if result.counts:
         counts = [
             (each.what, str(each.player or ""), figures(each.mean, 6), f"{each.stderr:.2g}")

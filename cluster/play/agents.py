@@ -15,13 +15,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.store.provenance import Origin, origin_of
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Agents, plain
+from luckbase.solver.game.capabilities import Agents, Fact, plain
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.policies.agents import (
     BEST_RESPONSE,
@@ -169,6 +169,13 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
 
 # --- payoffs -------------------------------------------------------------------------------------
 
+Facts = Annotated[
+    tuple[Fact, ...],
+    PlainSerializer(
+        lambda facts: [dict(zip(("agent", "what", "number"), fact, strict=True)) for fact in facts]
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Evaluated(Result):
@@ -177,6 +184,7 @@ class Evaluated(Result):
     states: number of states that the agents can reach, including the alternatives of a best
         response.
     gain: how much each player could gain by a best response.
+    facts: statistics of the agents from the game, if it does not follow every state.
     games: number of simulated games.
     stderr: standard error of each payoff, if games were simulated.
     counts: statistics that the game counts in simulated games.
@@ -189,6 +197,7 @@ class Evaluated(Result):
     value: tuple[float, ...]
     states: PythonOnly[int | None] = None
     gain: IfAny[tuple[float, ...]] = None
+    facts: IfAny[Facts] = None
     games: IfAny[int] = None
     stderr: IfAny[tuple[float, ...]] = None
     counts: IfAny[tuple[Count, ...]] = None
@@ -226,6 +235,7 @@ def evaluate_agents(
     return Evaluated(
         origin_of(game), tuple(map(name_of, seats)), result.value, result.states,
         tuple(gains) if gain else None,
+        tuple(game.own(Agents).facts(game, seats)) or None if result.states is None else None,
     )  # fmt: skip
 
 

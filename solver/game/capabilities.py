@@ -243,6 +243,10 @@ class DecisionLayout(Capability, ABC, Generic[T]):
         """Compile the functions that `solve_tier` calls, before its first call."""
 
 
+Fact = tuple[str, str, float]
+"""(agent, description, number): one line that ``luckbase evaluate`` prints."""
+
+
 @dataclass(frozen=True)
 class Agents(Capability):
     """Players by name, how they see the game, and numbers of their games; all parts are optional.
@@ -255,6 +259,7 @@ class Agents(Capability):
     seconds: roughly how long an agent works before its first move.
     from_start: function from agents by name to their exact payoffs from the game's start, faster
         than by following every state; it may return None.
+    facts: more results of that faster way about these agents.
 
     ends, events: the numbers, other than payoffs, that ``luckbase evaluate --games`` counts.
         ends: by name, a function of terminal states (n, fields): a number or truth value of the
@@ -277,6 +282,7 @@ class Agents(Capability):
     check: Callable[[Game, str], None] = lambda game, name: None
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
     from_start: Callable[[Game, Sequence[str]], tuple[float, ...] | None] = lambda game, names: None
+    facts: Callable[[Game, Sequence[str]], list[Fact]] = lambda game, names: []
     ends: Mapping[str, Callable[[Ints], NDArray[Any]]] = field(default_factory=dict)
     events: Mapping[str, Callable[[Ints, Ints, Ints], NDArray[np.bool_]]] = field(
         default_factory=dict

@@ -185,17 +185,16 @@ def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     return code
 
 
-def by_columns(game: Game, names: Sequence[str] = ()) -> Groups:
-    """Group by the values of a game's columns of these names, by default its first columns, and
-    sets by their size."""
-    fields = {name: field for field in game.fields for name in field.columns}
+def by_columns(game: Game) -> Groups:
+    """Group by the values of a game's first columns, and sets by their size."""
+    fields = [(field, name) for field in game.fields for name in field.columns][:COLUMNS]
     columns, ints, axes = [], [], []
-    for name in names or game.columns[:COLUMNS]:
-        how, labels = _counted(fields[name])
+    for at, (field, name) in enumerate(fields):
+        how, labels = _counted(field)
         columns.append(Grouped(name, labels))
-        ints += [game.columns.index(name), how, len(labels)]
+        ints += [at, how, len(labels)]
         label = f"{name}{('', ', bits', ', members')[how]}"
-        low, step = (fields[name].shift, fields[name].unit) if how == PLAIN else (0, 1)
+        low, step = (field.shift, field.unit) if how == PLAIN else (0, 1)
         axes.append(Axis(name, label, low, step, len(labels)))
     if len(axes) == 1:
         axes.append(Axis("all", "", 0, 1, 1))

@@ -32,7 +32,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.groups import Groups, by_columns
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import Level, Numbers, Rules, Unavailable
 from luckbase.solver.search.keys import bits_in
 from luckbase.solver.sentences import many
@@ -259,7 +259,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Agents: f"{HERE}.agents:own",
             Charts: f"{HERE}.charts:MoveCharts",
             Drawing: f"{HERE}.charts:drawing",
-            Groups: lambda game: by_columns(game, ("mine", "upcard")),
+            Groups: groups,
         },
     )
 
@@ -316,3 +316,29 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         )
     make_all_canonical(ints, states)
     return states
+
+
+@njit(GROUP_TYPE)
+def group(board, state, actor, out, rest):
+    """Return the group of a state, by the contract in `solver.game.groups`."""
+    cards = bits_in(state[MINE])
+    out[2], out[3] = cards, points_of(state[DECK])
+    return cards * board.ints[0] + state[UPCARD]
+
+
+def groups(game: Game) -> Groups:
+    """Return the groups: by cards left, and by the upcard."""
+    options = options_of(game)
+    cards = options.cards + 1
+    return Groups(
+        columns=(
+            Grouped("cards left", [str(k) for k in range(cards)]),
+            Grouped("upcard", ["none", *(str(k) for k in range(1, cards))]),
+        ),
+        group=group,
+        numbers=Numbers(np.array([cards], np.int64), np.zeros(1)),
+        axes=(
+            Axis("cards_left", "cards left", 0, 1, cards),
+            Axis("deck", "points of the deck", 0, 1, options.points + 1),
+        ),
+    )

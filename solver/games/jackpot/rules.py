@@ -44,9 +44,11 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.outcomes import sums
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.keys import bits_in
 from luckbase.solver.sentences import many, show
 
 HERE = __package__
@@ -303,6 +305,7 @@ def jackpot(board: JackpotBoard) -> Rules:
         capabilities={
             Agents: agents,
             Charts: f"{HERE}.charts:TileCharts",
+            Groups: groups,
             Drawing: f"{HERE}.charts:drawing",
         },
     )
@@ -436,3 +439,31 @@ AGENTS: Mapping[str, Agent] = {
 def agents(game: Game) -> Agents:
     """Return the agents, and the list of their choices."""
     return Agents(AGENTS, lambda state, actions: choices(game, state))
+
+
+# --- groups of decisions -------------------------------------------------------------------------
+
+
+@njit(GROUP_TYPE)
+def group(board, state, actor, out, rest):
+    """Return the group of a state, by the contract in `solver.game.groups`."""
+    count = bits_in(state[OPEN])
+    out[2], out[3] = count, roll_sum(state)
+    return count * 2 + (1 if state[FACES] > 0 else 0)
+
+
+def groups(game: Game) -> Groups:
+    """Return the groups: the number of open tiles, and the kind of choice."""
+    options = options_of(game)
+    return Groups(
+        columns=(
+            Grouped("tiles open", [str(k) for k in range(options.tiles + 1)]),
+            Grouped("to choose", ["how many dice", "which tiles"]),
+        ),
+        group=group,
+        numbers=Numbers(np.zeros(1, np.int64), np.zeros(1)),
+        axes=(
+            Axis("tiles_open", "tiles open", 0, 1, options.tiles + 1),
+            Axis("roll", "sum of the roll, 0 before it", 0, 1, options.dice * options.sides + 1),
+        ),
+    )

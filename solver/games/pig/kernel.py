@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
-from luckbase.solver.game.capabilities import Agents, FullTable, agents_of, plain
+from luckbase.solver.game.capabilities import Agents, Fact, FullTable, agents_of, plain
 from luckbase.solver.game.game import Game, under
 from luckbase.solver.games.pig.rules import (
     CUT,
@@ -293,6 +293,17 @@ def payoffs(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:
     return float(first), float(second)
 
 
+def points_of_turns(game: Game, name: str) -> Floats:
+    """Return the chance that a turn of an agent who ignores the scores brings 0, 1, … points.
+
+    A turn lost to a roll brings 0, and so do turns of more points than the cut.
+    """
+    rounds = _rounds(game)
+    points = visits(_stationary(game, name).sticks, rounds.options, rounds.cut)[1]
+    points[0] = 1.0 - points[1:].sum()
+    return points
+
+
 def chances(game: Game, agent_1: str, agent_2: str) -> Floats:
     """Return the chances, (3,), that `agent_1`, as player 1, wins, draws and loses."""
     names, rounds = (agent_1, agent_2), _rounds(game)
@@ -325,13 +336,19 @@ def _rounds(game: Game) -> Rounds:
     return layout
 
 
+def _stationary(game: Game, name: str) -> HoldAt | Computer:
+    """Return a game's agent of this name, who ignores the scores."""
+    agent = agents_of(game)[name]
+    assert isinstance(agent, HoldAt | Computer)
+    return agent
+
+
 def _policy(rounds: Rounds, name: str) -> Floats:
     """Return the chance to stick by the turn's points, as `follow` expects it."""
     if name in (OPTIMAL, BEST_RESPONSE):
         return np.empty(0)
-    agent = agents_of(rounds.game)[name]
-    assert isinstance(agent, HoldAt | Computer)
-    reached, holds = visits(agent.sticks, rounds.options, 2 * rounds.cut - 1)
+    sticks = _stationary(rounds.game, name).sticks
+    reached, holds = visits(sticks, rounds.options, 2 * rounds.cut - 1)
     return np.divide(holds, reached, out=np.ones(2 * rounds.cut), where=reached > 0)
 
 
@@ -339,7 +356,7 @@ def rounds_agents(game: Game) -> Agents:
     board = game.board
     assert isinstance(board, PigRoundsBoard)
     return Agents(
-        TurnAgents(100, board.rules.sides), from_start=from_start, events=EVENTS,
+        TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts, events=EVENTS,
         plain=partial(under, game, count_rolls=False),
     )  # fmt: skip
 
@@ -350,3 +367,21 @@ def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
     if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in names):
         return None
     return payoffs(plain(game), agent_1, agent_2)
+
+
+def facts(game: Game, names: Sequence[str]) -> list[Fact]:
+    """Return how often player 1 wins, draws and loses, and facts about the agents' turns: the mean
+    points, and the chance that a turn brings 0."""
+    game = plain(game)
+    named, (agent_1, agent_2) = agents_of(game), names
+    three = chances(game, agent_1, agent_2).tolist()
+    results = [
+        (agent_1, f"{does} as player 1", number)
+        for does, number in zip(("wins", "draws", "loses"), three, strict=True)
+    ]
+    for name in dict.fromkeys(names):
+        if name in named:
+            points = points_of_turns(game, name)
+            results.append((name, "points a turn", float(points @ np.arange(len(points)))))
+            results.append((name, "chance of a turn worth nothing", float(points[0])))
+    return results

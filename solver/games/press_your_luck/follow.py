@@ -235,6 +235,8 @@ class LuckWords(Follow):
             if effect.units > MAX_DOLLARS:
                 raise StateError(f"${effect.units:,} is too large; expected at most "
                                  f"${MAX_DOLLARS:,}")  # fmt: skip
+        elif re.match("prize\\b", slide) and effect.units:
+            slide = slide.replace("prize", f"prize {effect.units}", 1)  # the dollars assumed
         return slide, effect
 
     def _no_such(self, position: Position, name: str, slide: str) -> str:
@@ -243,7 +245,10 @@ class LuckWords(Follow):
         near = get_close_matches(slide, self.slides, n=2) or [*self.slides][-2:]
         if number:
             paid = [each for each in self.slides if each[0].isdigit()]
-            near = sorted(paid, key=lambda each: abs(int(each.split()[0]) - int(number[0])))[:2]
+            spins = slide.partition(" ")[2]
+            paid.sort(key=lambda each: abs(int(each.split()[0]) - int(number[0])))
+            paid.sort(key=lambda each: each.partition(" ")[2] != spins)
+            near = [each for each in paid if each.split()[0] == number[0]] or paid[:2]
         problem = f"no slide of this board is '{shorten(slide, 40)}'; " if slide else ""
         expected = " or ".join(f"{name} {each}" for each in near)
         passing = ", or whom they pass to" if self._passes(self._edges(position.values)) else ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.solver.game.groups import groups_of
+from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.search.expand import classify, expand
 from tests.places import BOARDS
@@ -34,7 +34,7 @@ def test_every_decision_has_a_group_and_states_of_a_line_differ_in_its_number_al
     text, result = groups_of(game), classify(game, states)
     kinds = expand(game, states).kinds
     assert ((result.groups >= 0) == np.isin(kinds, (DECISION, SIMULTANEOUS))).all()
-    assert result.groups.max(initial=-1) < text.count
+    assert game.has(Groups) and result.groups.max(initial=-1) < text.count
     decided = result.groups >= 0
     for axis, cells in zip(text.axes, (result.x, result.y), strict=True):
         assert ((cells[decided] >= 0) & (cells[decided] < axis.cells)).all()
@@ -68,7 +68,8 @@ def test_groups_of_press_your_luck_are_spins_place_and_lead():
 
 def test_a_game_that_says_nothing_is_grouped_by_its_first_columns():
     game, states = game_and_states("jackpot/tiny")
-    text, result = groups_of(game), classify(game, states)
+    text = by_columns(game)
+    result = classify(game, states, text)
     kinds = expand(game, states).kinds
     assert ((result.groups >= 0) == (kinds == DECISION)).all()
     for x in np.flatnonzero(result.groups >= 0).tolist():

@@ -75,14 +75,6 @@ def start_bounds(layout):
     return found[0] - layout.rounding, found[1] + layout.rounding
 
 
-def points_of_turns(game, name):
-    """The chance that a turn of an agent brings 0, 1, … points, as the kernel has it."""
-    agent, layout = agents_of(game)[name], game.need(FullTable)
-    points = kernel.visits(agent.sticks, layout.options, layout.cut)[1]
-    points[0] = 1.0 - points[1:].sum()
-    return points
-
-
 # Published numbers
 
 
@@ -131,12 +123,15 @@ def test_nobody_draws_under_the_best_play_of_ten_rounds():
 
 
 def test_the_blogs_computer_makes_its_known_points():
-    points = points_of_turns(pig(ROUNDS), "computer")
+    points = kernel.points_of_turns(pig(ROUNDS), "computer")
     assert points @ np.arange(len(points)) == pytest.approx(8.464091932, abs=1e-9)
     assert points[0] == pytest.approx(0.369449561, abs=1e-9)
     assert points.sum() == pytest.approx(1.0, abs=1e-12)
     assert [Computer(6).sticks(face, 1) for face in range(1, 7)] == [0.02] * 6
     found = luckbase.evaluate(solving.load_board(ROUNDS, rounds=1), "optimal,computer", gain=True)
+    facts = {what: number for agent, what, number in found.facts or () if agent == "computer"}
+    assert facts["points a turn"] == pytest.approx(8.464091932, abs=1e-9)
+    assert facts["chance of a turn worth nothing"] == pytest.approx(0.369449561, abs=1e-9)
     assert found.value == kernel.payoffs(pig(ROUNDS, (("rounds", 1),)), "optimal", "computer")
     assert found.states is None and found.gain and min(found.gain) >= 0  # by the game's own way
 
@@ -144,7 +139,7 @@ def test_the_blogs_computer_makes_its_known_points():
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn():
     """docs/numbers.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
-    points = [points_of_turns(game, f"hold-at-{k}") for k in range(1, 41)]
+    points = [kernel.points_of_turns(game, f"hold-at-{k}") for k in range(1, 41)]
     means = [each @ np.arange(len(each)) for each in points]
     best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1
     assert best.tolist() == [20, 21]
@@ -287,7 +282,7 @@ def test_a_best_response_is_no_worse_than_anybody():
 @pytest.mark.parametrize("agent", ["hold-at-8", "hold-at-25", "computer"])
 def test_what_a_turn_brings_is_the_references(agent, safe):
     game = pig(ROUNDS, (("first_roll_safe", safe),))
-    found = points_of_turns(game, agent)
+    found = kernel.points_of_turns(game, agent)
     slow = reference_turn(agents_of(game)[agent].sticks, safe, 60)
     assert found[1:61] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 
