@@ -41,6 +41,7 @@ def test_two_at_the_cap_passing_for_ever_match_the_geometric_series():
     reference = Reference(Rules(0.2, money, spin, cap=4))
     x = reference.value((4, 4, 0), (1, 0, 0), NONE, (0, 0, 4))[0]  # 1/5 + 1/5 + 2/5 (1 - x)
     assert x == pytest.approx(4 / 7, abs=1e-14)
+    assert F(1, 5) + F(2, 5) * F(1, 2) + F(2, 5) * (1 - F(4, 7)) == F(4, 7)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver import dense
-from luckbase.solver.check import check_game
+from luckbase.solver.check import _in_full, check_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.matrix_games import simplex as matrix_game
@@ -57,12 +57,18 @@ def assert_same(one, other):
     assert one.tolist() == other.tolist()
 
 
-def ties_in(layout, tier, tolerance=None):
-    """In how many rows of a tier the best two actions are tied, and rounding alone would decide."""
-    states, look = layout.states_at(tier, np.arange(layout.rows(tier))), InMemory(layout).look_up
-    best, _, margin = what_the_rules_say(layout.game, states, look)
-    exact, _, _ = what_the_rules_say(layout.game, states, look, tolerance=0.0)
-    return (margin <= layout.game.tie_tolerance).sum(), (best != exact).sum()
+def ties_in(layout):
+    """In how many rows the best two actions are tied, and rounding alone would decide, where the
+    kernel has the best action of every row."""
+    noted, found = dense.InMemory(layout, best=True), np.zeros(2, int)
+    look = InMemory(layout, noted.payoffs).look_up
+    for tier in layout.tiers():
+        states = layout.states_at(tier, np.arange(layout.rows(tier)))
+        best, _, margin = what_the_rules_say(layout.game, states, look)
+        assert_same(best, noted.best[tier])
+        exact, _, _ = what_the_rules_say(layout.game, states, look, tolerance=0.0)
+        found += (margin <= layout.game.tie_tolerance).sum(), (best != exact).sum()
+    return found
 
 
 # Full tables, every row of which `check_game` holds to the rules: the best action, who acts
@@ -79,7 +85,7 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
         {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}, 4, 2, (True, tied_pass, 2)
     )  # fmt: skip
     assert check_game(layout.game, UP, most=10)
-    ties, by_rounding = np.sum([ties_in(layout, tier) for tier in layout.tiers()], axis=0)
+    ties, by_rounding = ties_in(layout)
     assert ties > 500 and by_rounding > 100
     graph, tier = Graph(layout.game), Tier(2, (0, 0, 0))
     graph.solve(layout.states_at(tier, np.arange(0, layout.rows(tier), 3)))
@@ -127,7 +133,7 @@ def test_every_row_of_a_small_dice_game_says_what_the_rules_say(path, options, t
     """`ties`: rows at the least in which both actions are worth the same."""
     layout = laid_out(path, **options)
     assert check_game(layout.game, most=100)
-    assert sum(ties_in(layout, tier)[0] for tier in layout.tiers()) >= ties
+    assert ties_in(layout)[0] >= ties
 
 
 @pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/rounds"])
@@ -149,6 +155,23 @@ def test_who_acts_in_some_rows_is_who_acts_in_all(path, data):
     part = layout.acting_rows(tier, start, stop)
     assert part.dtype == np.int8 and len(part) == stop - start
     assert (part == layout.acting_rows(tier, 0, layout.rows(tier))[start:stop]).all()
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(["press-your-luck/tiny", "skunk/tiny", "goofspiel/points"]), st.data())
+def test_columns_of_some_rows_are_those_of_all(path, data):
+    layout = laid_out(path, **({"cards": 5} if path == "goofspiel/points" else {}))
+    tier = data.draw(st.sampled_from(list(layout.tiers())))
+    rows, block = layout.rows(tier), layout.block_rows(tier)
+    bounds = st.integers(0, rows // block)
+    start, stop = sorted((data.draw(bounds) * block, data.draw(bounds) * block))
+    stored = np.random.default_rng(1).random(layout.shape(tier)) / 2
+    all_, part = (
+        [*layout.payoff_rows(tier, stored, *span), *map(_in_full, columns.values())]
+        for span in ((0, rows), (start, stop))
+        for columns in [layout.state_rows(tier, *span)]
+    )
+    assert [column[start:stop].tolist() for column in all_] == [column.tolist() for column in part]
 
 
 # Searches
