@@ -76,6 +76,8 @@ class Lookup:
     ) -> None:
         self.game, self.where, self.manifest = game, where, manifest
         self._parts: list[Part] | None = list(parts)
+        for part in parts:  # they share the room
+            part.groups.max_bytes //= len(parts)
         self._source = source
         self._on_grids = [self]
 

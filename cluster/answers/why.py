@@ -8,9 +8,9 @@ distinguish from 0 are 0.
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
 ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
-Roll: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11 points.
-Hold: player 1 wins 28%, 33 points less. Holding is best nowhere from 1 point to 19 points in this
-turn.
+Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
+points. Holding: player 1 wins 28%, 33 points less than by rolling. Holding is best nowhere from 1
+point to 19 points in this turn.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ from luckbase.solver.sentences import Payoffs, capital, noun, spoken
 
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
+
+_GERUNDS = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
+            "play": "playing", "roll": "rolling", "stick": "sticking",
+            "stop": "stopping", "take": "taking"}  # fmt: skip
 
 
 def about(answer: Answer) -> str:
@@ -66,7 +70,7 @@ def reason(table: Lookup, at: Moves) -> str:
     largest loss; "" without a choice.
 
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
-    'a 1 (the turn is lost), one in six, costs 35 points; hold gives away 33 points'
+    'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
     """
     answer = at.answer
     if answer.decision_only:  # without payoffs, only the threshold is known
@@ -74,9 +78,9 @@ def reason(table: Lookup, at: Moves) -> str:
     if answer.to_act is None or len(at.moves) < 2:
         return ""
     best, second = at.moves[:2]
-    clause = f"{spoken(second.action.name)} is as good"
+    clause = f"{gerund(second.action.name)} is as good"
     if second.cost:
-        clause = f"{spoken(second.action.name)} gives away {table.game.payoffs.change(second.cost)}"
+        clause = f"{gerund(second.action.name)} gives away {table.game.payoffs.change(second.cost)}"
     for move in (best, second):
         if len(move.outcomes) > 1:
             losses, _ = _effects(table, move.outcomes, answer.to_act - 1, answer.value)
@@ -112,7 +116,7 @@ def _luck(
         return []
     if cost:
         parts.append(f"on average {table.game.payoffs.change(cost)} less")
-    head = f"for player {actor + 1}" if action is None else spoken(action)
+    head = f"for player {actor + 1}" if action is None else gerund(action)
     return [f"{capital(head)}: {'; '.join(parts)}."]
 
 
@@ -176,9 +180,10 @@ def _sure(game: Game, answer: Answer, move: Move, actor: int, cost: float) -> st
         else:
             parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
         payoff = payoff if payoff.startswith(own) else f"{own}'s {payoff}"
-    if not move.best:
-        payoff += f", {payoffs.change(cost)} less" if cost else ", as much"
-    return f"{capital(spoken(move.action.name))}: {'; '.join([*parts, payoff])}."
+    if not move.best and answer.best is not None:
+        less = f"{payoffs.change(cost)} less than" if cost else "as much as"
+        payoff += f", {less} by {gerund(answer.best)}"
+    return f"{capital(gerund(move.action.name))}: {'; '.join([*parts, payoff])}."
 
 
 def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
@@ -273,6 +278,12 @@ def _turning_text(
 
 
 # --- words ---------------------------------------------------------------------------------------
+
+
+def gerund(action: str) -> str:
+    """Return an action as a gerund: ``passing to player 3``; unknown verbs in quotation marks."""
+    verb, *rest = spoken(action).split(" ")
+    return " ".join([_GERUNDS[verb], *rest]) if verb in _GERUNDS else f"'{action}'"
 
 
 def named(text: str, names: Sequence[str]) -> str:

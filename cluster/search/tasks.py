@@ -207,9 +207,10 @@ class Sweep(_StageJob):
         """Fill `rows`. Return the rows for the table, without terminal states."""
         stages = stages_of(self.board, self.level)
         game = stages.game
-        read = [*zip(self.below, tables, strict=True)]
+        read = [(frozenset(numbers), box, table[1:])
+                for (numbers, box), table in zip(self.below, tables, strict=True)]  # fmt: skip
         below = [
-            [(box, table[1:]) for (numbers, box), table in read if number in numbers]
+            [(box, table) for numbers, box, table in read if number in numbers]
             for number, _ in stage.requests
         ]
         done = sweep.solve_stage(stages, stage, below, game.tie_tolerance, stop)

@@ -45,7 +45,7 @@ class Nodes:
 
     def __init__(self, listed: Sequence[Any], on_note: Callable[[str], None]) -> None:
         """listed: the result of `ray.nodes()`."""
-        self._on_note = on_note
+        self.on_note = on_note
         self.by_id: dict[str, Node] = {}
         self._seen: Sequence[Any] = ()
         self.hear(listed)
@@ -84,9 +84,9 @@ class Nodes:
                 new = Node(name, int(resources["CPU"]), int(resources.get("memory", 0)))
                 self.by_id[node_id] = before.get(node_id, new)
         for node_id in before.keys() - self.by_id.keys():
-            self._on_note(f"node {before[node_id].name} is gone; its shards are solved elsewhere")
+            self.on_note(f"node {before[node_id].name} is gone; its shards are solved elsewhere")
         for node_id in self.by_id.keys() - before.keys() if before else ():
-            self._on_note(f"node {self.by_id[node_id].name} has joined")
+            self.on_note(f"node {self.by_id[node_id].name} has joined")
 
 
 # --- versions ------------------------------------------------------------------------------------

@@ -341,6 +341,9 @@ def _check_versions(ray: Any, there: Nodes) -> None:
             differs = nodes.difference(
                 nodes.versions(), ray.get(reference, timeout=CONNECT_SECONDS)
             )
+        except ray.exceptions.GetTimeoutError:  # `nodes.run` refuses other versions
+            there.on_note(f"node {name} has started no worker for {CONNECT_SECONDS:.0f} s")
+            continue
         except ray.exceptions.RayError as error:
             if not any(node["Alive"] for node in ray.nodes() if node["NodeID"] == node_id):
                 continue  # it was lost before it answered

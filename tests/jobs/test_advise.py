@@ -55,7 +55,7 @@ def test_advice_is_the_reference_s(advised):
 def test_what_it_says_and_takes_back(advised):
     _, out, _ = advised("# a comment", START, "ed 500 + spin", "undo", "state", "help", "quit", "x")
     assert "Ed is up: $1,000, 1 spin" in out
-    assert "play, better by 8.0 points: a whammy, one in six, costs 24 points; pass to" in out
+    assert "play, better by 8.0 points: a whammy, one in six, costs 24 points; passing to" in out
     assert "Ed wins 25.1%; Peter wins 9.6%; Michael wins 65.3%" in out
     assert "without: Ed 500 + spin" in out
     assert out.count("$1,000, 1 spin; Peter $500, 1 spin; Michael $1,500, 1 spin") == 2
@@ -172,7 +172,7 @@ def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(command, m
     state = ["scores=500,0,0", "earned=1,0,0", "whammies=0,4,4"]
     code, out, _ = command("advise", TINY, *money, "--from", *state)
     assert code == 0
-    assert "stop gives away $" in out
+    assert "stopping gives away $" in out
     assert "player 1 expects $" in out and "; player 2 expects $0; " in out
     assert out.endswith("player 1 stops\n  the game is over\n")
 

@@ -204,7 +204,7 @@ def test_the_answer_to_a_state_does_not_load_what_only_others_need(results):
     )
     words = ["query", TINY, "scores=0,1000,500", "earned=0,1,0", "--results", results]
     done = python("-c", code, *words)
-    assert "pass to player 3" in done.stdout.lower() and done.stdout.strip().endswith("[]")
+    assert "passing to player 3" in done.stdout.lower() and done.stdout.strip().endswith("[]")
 
 
 def test_query_answers_with_the_contracts_fields_in_their_order(command, table):

@@ -110,8 +110,13 @@ class LuckWords(Follow):
             name, counts = " ".join(words[:k]).rstrip(",:"), " ".join(words[k:])
             if re.fullmatch(_NAME, name, re.I) and re.fullmatch(_COUNTS, counts, re.I):
                 return name, *self._counts(counts)
+        head, *others = re.split(", ?", " ".join(words))
+        if re.search(r"\s\d[\d.]*k?$", head, re.I):
+            unknown = next((each for each in others if not re.fullmatch(_COUNT, each, re.I)), head)
+            raise StateError(f"'{shorten(unknown, 40)}': expected so many spins, passed or "
+                             "whammies, as in 2 spins, 1 passed, 1 whammy")  # fmt: skip
         raise StateError(f"'{shorten(part, 60)}': expected a name, their dollars and their spins, "
-                         "as in Ed 0, 4 spins, 2 passed, 1 whammy")  # fmt: skip
+                         "as in Ed 0, 4 spins")  # fmt: skip
 
     def _counts(self, text: str) -> tuple[list[int], bool]:
         """Return the numbers of `_desk`. A first bare number is dollars, a second earned spins."""

@@ -10,14 +10,14 @@ import pytest
 import luckbase
 from luckbase.cluster.answers.answer import often
 from luckbase.cluster.answers.moves import moves
-from luckbase.cluster.answers.why import _turning_text, why
+from luckbase.cluster.answers.why import _turning_text, gerund, why
 from luckbase.game import load_game_file
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import Payoffs, capital, noun, spoken
+from luckbase.solver.sentences import Payoffs, capital, noun
 from tests.places import ROOT
 
 
@@ -80,7 +80,8 @@ def sure(table, there, move):
     best = max(each.value[player - 1] for each in there.answer.actions)
     cost = best - move.action.value[player - 1]
     if not move.best:
-        text += ", as much" if cost <= table.tolerance else f", {payoffs.change(cost)} less"
+        less = "as much as" if cost <= table.tolerance else f"{payoffs.change(cost)} less than"
+        text += f", {less} by {gerund(there.answer.best)}"
     yield text
 
 
@@ -92,7 +93,7 @@ def check(table, state, sentences):
     if answer.to_act is None and answer.strategies is None:
         moved = [(None, there.outcomes, None)]
     for name, outcomes, move in moved:
-        head = "For player 1" if name is None else capital(spoken(name))
+        head = "For player 1" if name is None else capital(gerund(name))
         if len(outcomes) > 1 and (parts := luck(table, there, outcomes)):
             if move is not None and move.cost:
                 mean = sum(chance * x for x, chance, _ in changes(table, there, outcomes))
@@ -218,8 +219,8 @@ def test_every_sentence_is_what_the_rules_and_the_table_say(board, in_memory):
 def test_a_spin_in_words(in_memory):
     found = in_memory("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     said = "".join(found)
-    play = r"Play: a whammy, one in six, costs \d+ points; everything else gains"
-    assert re.match(play, found[0])
+    playing = r"Playing: a whammy, one in six, costs \d+ points; everything else gains"
+    assert re.match(playing, found[0])
     assert "player 3 gets 2 spins and wins " in found[1]
     assert re.match(r"Passing is best from \$[\d,]+ ahead; here it is \$1,000 ahead\.", found[2])
     answer = in_memory("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
@@ -243,7 +244,7 @@ def test_a_state_above_the_table_is_explained_by_its_search(in_memory):
     table = in_memory("press-your-luck/tiny")
     state = {"scores": "0,1000,500", "earned": "0,2,1"}
     luck, sure = why(table, moves(table, state, 10_000))
-    assert luck.startswith("Play: a whammy, one in six, costs") and "player 2 wins" in sure
+    assert luck.startswith("Playing: a whammy, one in six, costs") and "player 2 wins" in sure
 
 
 @pytest.mark.parametrize(

@@ -270,20 +270,24 @@ def test_a_node_that_joins_with_another_version_is_named():
         next(nodes.run(needed, b"", (), ()))
 
 
-@pytest.mark.parametrize("alive", [False, True])
-def test_only_a_node_that_lives_must_answer_the_probe(alive):
-    listed = {**NODE, "NodeID": 28 * "0a", "Alive": alive}
+@pytest.mark.parametrize(
+    ("error", "alive"), [(LostError, False), (LostError, True), (TimeoutError, True)]
+)
+def test_only_a_node_that_lives_must_answer_the_probe_and_a_slow_one_later(error, alive):
+    listed, notes = {**NODE, "NodeID": 28 * "0a", "Alive": alive}, []
 
     class Lost(SomeRay):
         def get(self, reference, timeout=0.0):
-            raise LostError("the node is gone")
+            raise error("the node is gone")
 
         def nodes(self):
             return [listed]
 
     refused = pytest.raises(OptionError, match="cannot do a task: the node is gone")
-    with refused if alive else nullcontext():
-        _check_versions(Lost([None]), Nodes([{**listed, "Alive": True}], lambda text: None))
+    with refused if alive and error is LostError else nullcontext():
+        _check_versions(Lost([None]), Nodes([{**listed, "Alive": True}], notes.append))
+    slow = [text for text in notes if "has started no worker for 60 s" in text]
+    assert len(slow) == (error is TimeoutError)
 
 
 # --- the nodes of a cluster ----------------------------------------------------------------------

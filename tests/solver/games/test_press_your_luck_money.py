@@ -116,8 +116,8 @@ def test_why_is_said_in_dollars():
     table, start = searched(load_game(board), ((2, 0, 0), (1, 0, 0), (0, 0, 0), (0, 1, 1)))
     text = table.why(table.game.describe(start[0]))
     assert text == [
-        "Stop: player 1 expects $2,000.",
-        "Play: a whammy and out, one in two, costs $2,000; everything else gains $1,000; "
+        "Stopping: player 1 expects $2,000.",
+        "Playing: a whammy and out, one in two, costs $2,000; everything else gains $1,000; "
         "on average $500 less.",
     ]
 
