@@ -23,6 +23,10 @@ def test_with_one_spin_left_player_two_passes_far_behind_or_ahead():
     whammy, money, spin = FEBRUARY_1985.values()
     floats = [tuple((units, float(chance)) for units, chance in kind) for kind in (money, spin)]
     february = Reference(Rules(float(whammy), *floats, cap=80, tied_pass="next"))
+    capped = february.value((80, 80, 80), (1, 0, 0), NONE, NONE)
+    assert capped == pytest.approx((0.36528138, 0.28711239, 0.34760623), abs=5e-9)
+    published = [v[1] for _, v in february.actions((0, 40, 28), (0, 1, 0), NONE, NONE)]
+    assert published == pytest.approx([0.8051, 0.8390], abs=5e-5)
     plays = []
     for lead in range(-20, 21):
         play, passing = february.actions((0, 24 + lead, 24), (0, 1, 0), NONE, NONE)

@@ -149,14 +149,18 @@ def test_the_row_groups_used_last_are_kept_with_the_columns_read_so_far(monkeypa
         return {name: np.full(10, number, float) for name in names}
 
     groups, rng = groups_of(decode, 20 * 160, monkeypatch), np.random.default_rng(0)
+    used = {}  # the columns read of each row group, the last used last
     for number in rng.integers(0, 40, 2000).tolist():
         name, before = str(rng.choice(["best", "values"])), len(decoded)
-        kept = groups._groups.get((0, number), {}).keys()
+        kept = used.pop(number, set())
+        used[number] = kept | {name}
+        while sum(map(len, used.values())) > 40:  # columns of 80 bytes
+            del used[next(iter(used))]
         assert (groups.get(0, number, {name})[name] == number).all()
         assert decoded[before:] == [(number, name)] * (name not in kept)
-        assert next(reversed(groups._groups)) == (0, number)
+        assert [*groups._groups] == [(0, each) for each in used]
         assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
-    assert 20 <= len(groups._groups) <= 40
+    assert 20 <= len(used) <= 40
 
 
 def test_a_batch_larger_than_the_cache_is_answered_and_the_cache_stays_bounded(monkeypatch):

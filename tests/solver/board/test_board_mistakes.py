@@ -181,7 +181,8 @@ def test_any_bytes_are_a_board_or_one_sentence(scratch, data):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    edits=st.lists(
+    edits=st.just([])
+    | st.lists(
         st.tuples(
             st.integers(0, len(GOOD)), st.integers(0, 12),
             st.sampled_from(PIECES) | st.text(max_size=3),

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.check import _one_step
 from luckbase.solver.games.goofspiel.charts import SEEN
+from luckbase.solver.matrix_games import simplex
+from luckbase.solver.search.expand import expand
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games
 from tests.solver.games.goofspiel import (
@@ -124,12 +125,16 @@ def test_winning_has_the_exact_values(cards):
 
 @pytest.mark.parametrize(("cards", "objective"), [(9, "points"), (6, "win")])
 def test_the_kernel_solves_the_games_of_the_rules(cards, objective):
-    """The residuals of random rows, by one step of the rules to the upcards and another to bids."""
+    """The Bellman residual of random rows: successors by the rules, values by `simplex`."""
     table, rng = solved(cards, objective), np.random.default_rng(1)
     for tier in table.layout.tiers():
         states = table.layout.states_at(tier, rng.integers(0, table.layout.rows(tier), 20))
-        by_rules = _one_step(table, states)
-        np.testing.assert_allclose(table.look_up(states), by_rules, rtol=0, atol=1e-11)
+        upcards = expand(table.game, states)
+        bids = expand(table.game, upcards.children)
+        payoffs = table.look_up(bids.children) + bids.rewards
+        games = simplex.solve(payoffs[:, 0].reshape(-1, tier, tier)).values
+        values = np.add.reduceat(upcards.weights * games, upcards.first[:-1])
+        np.testing.assert_allclose(table.look_up(states)[:, 0], values, rtol=0, atol=1e-11)
 
 
 # --- published -----------------------------------------------------------------------------------

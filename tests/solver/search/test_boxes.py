@@ -54,14 +54,18 @@ def found_from(stages, roots, *, alone=True, most=solver_stages.CACHED):
 
 
 def solved_from(stages, found):
-    """The boxes, solved: lowest first, each given what it asks for of those before it only."""
-    solved = []
-    rows = np.empty((0, 1 + stages.game.players))
+    """The boxes, solved: lowest first, each given what it asks for of those before it only, each
+    of them with its own box."""
+    solved, below = [], []
     for stage in [box for boxes in found for box in boxes][::-1]:
-        tables = [[(WHOLE, rows)]] * len(stage.requests)
+        tables = [
+            [(box, rows) for numbers, box, rows in below if number in numbers]
+            for number, _ in stage.requests
+        ]
         solved.append(solve_stage(stages, stage, tables, stages.game.tie_tolerance))
-        rows = np.concatenate([rows, solved[-1].values])
-        rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0].view(np.uint64))])
+        if len(stage.keys):
+            numbers, box = stages.of(stage.keys).tolist(), stages.around(stage.keys)
+            below.append(({*numbers}, box, solved[-1].values))
     return solved
 
 
@@ -277,6 +281,14 @@ def test_stop_ends_both_passes(monkeypatch):
         solve_stage(stages, found[0][0], tables, 1e-12, third)
 
 
+def test_a_stage_is_not_solved_without_what_it_needs():
+    laid = Laid(Shape(sizes=(2, 1, 8, 4), seed=3))
+    stages = Stages(laid.game, laid.shape.true_level)
+    (stage,) = found_from(stages, np.unique(laid.keys(laid.spots)))[0]
+    assert stage.requests
+    assert solve_stage(stages, stage, [[]] * len(stage.requests), 1e-12) is None
+
+
 # --- stages and boxes -----------------------------------------------------------------------------
 
 
@@ -344,6 +356,7 @@ def test_boxes_are_disjoint_cover_everything_and_stand_in_order(inside, keys, co
     """Boxes of boxes as well; `other` is any key, sampled or not."""
     stages, sample = bare(*inside), np.array(sorted(keys), np.uint64)
     boxes = [Box()]
+    assert sum(states for _, states in cut(stages, sample, counts[0], 1000)) <= 1000
     for count in counts:
         of = stages.boxes_of(sample, boxes)
         boxes = [
@@ -352,6 +365,7 @@ def test_boxes_are_disjoint_cover_everything_and_stand_in_order(inside, keys, co
                 cut(stages, sample[of == i], count, box=box) if (of == i).any() else [(box, 0)]
             )
         ]  # fmt: skip
+    assert not np.tril(stages.leads(boxes, boxes), -1).any()
     every = np.append(sample, np.uint64(other))
     which = stages.boxes_of(every, boxes)
     values = stages.inside.values(stages.inside.of(every))

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.solver.errors import OptionError
@@ -128,6 +128,10 @@ def risen(result, parent, child):
     return bool(rises(parent, child, np.uint64(result.guards)))
 
 
+# A lane that borrows from its neighbour would hide the rise by one.
+@example(
+    (fields_of(8, 8, 8), [{"f0": 1}, {"f1": 1}, {"f2": 1}], np.array([[255, 0, 255], [0, 1, 0]]))
+)
 @given(cases())
 def test_a_rise_of_any_function_shows_whatever_the_others_do(case):
     fields, functions, states = case
