@@ -52,6 +52,20 @@ def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(table_of, t
     assert answers == json.loads(json.dumps(expected))
 
 
+def test_rows_of_a_full_table_are_looked_up_without_numba(table_of):
+    """However many: a batch took half as long again once the rules were asked about no state."""
+    path = table_of(BOARDS / "press-your-luck/tiny.toml", frontier=1)
+    script = f"""
+import sys, luckbase
+with luckbase.open({str(path)!r}) as table:
+    rows = table.to_arrow().read_all()
+    answered = table.values(rows.drop_columns(["payoff_1", "payoff_2", "payoff_3"]))
+assert len(rows) > 1000 and answered["payoff_1"].to_pylist() == rows["payoff_1"].to_pylist()
+assert 'numba' not in sys.modules
+"""
+    python("-c", script)
+
+
 NUMBER = types.int64(types.int64)
 
 
