@@ -90,3 +90,20 @@ def test_leads_are_named_by_their_ends_and_a_lone_amount_by_itself():
         expected = [f"behind {lead}" for lead in reversed(leads)] + ["level"]
         expected += [f"ahead {lead}" for lead in leads]
         assert list(groups_of(game).columns[2].labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "columns", "axes"),
+    [
+        (
+            "jackpot/tiny",
+            ["tiles open", "to choose"],
+            ["tiles open", "sum of the roll, 0 before it"],
+        ),
+        ("goofspiel/tiny", ["cards left", "upcard"], ["cards left", "points of the deck"]),
+    ],
+)
+def test_groups_and_axes_have_the_words_of_the_game(path, columns, axes):
+    text = groups_of(game_and_states(path)[0])
+    assert [each.head for each in text.columns] == columns
+    assert [each.label for each in text.axes] == axes

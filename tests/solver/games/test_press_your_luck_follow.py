@@ -184,5 +184,11 @@ def test_slides_of_every_kind_are_said():
             told(words, start, "Ed may take 2000 or lose a whammy", line)
 
 
+def test_a_prize_without_dollars_shows_what_it_is_assumed_to_pay():
+    words = february()
+    event, _ = words.read(words.begin("Ed 0, 4; Peter 0; Michael 0"), "Ed prize")
+    assert event.text == f"Ed prize {words.board.prize_value}"
+
+
 def test_a_line_of_one_player_does_not_say_who_has_what():
     assert february().begin("Ed 0, 4") is None
