@@ -8,8 +8,8 @@ distinguish from 0 are 0.
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
 ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
-Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
-points. Holding: player 1 wins 28%, 33 points less than by rolling. Holding is best nowhere from 1
+Rolling: a 1 (the turn is lost), one in six, costs 36 points; everything else gains 3.4 to 11
+points. Holding: player 1 wins 23.8%, 33 points less than by rolling. Holding is best nowhere from 1
 point to 19 points in this turn.
 """
 
@@ -70,7 +70,7 @@ def reason(table: Lookup, at: Moves) -> str:
     largest loss; "" without a choice.
 
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
-    'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
+    'a 1 (the turn is lost), one in six, costs 36 points; holding gives away 33 points'
     """
     answer = at.answer
     if answer.decision_only:  # without payoffs, only the threshold is known

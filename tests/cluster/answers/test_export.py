@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.answers.files import encode
+from luckbase.cluster.store.parquet import CACHED_BYTES
 from luckbase.jobs.app import run
 from luckbase.solver.errors import OptionError
 from tests.cluster.answers.many_tables import KINDS, TINY, kept
@@ -380,6 +381,11 @@ def test_a_link_stays_and_a_pipe_is_written_as_it_is(ending, folder, tmp_path):
 
 
 # --- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_parts_of_a_table_share_the_room_of_its_rows(kind, folder):
+    assert sum(part.groups.max_bytes for part in kept(kind, folder).parts) <= CACHED_BYTES
 
 
 def test_memory_does_not_grow_with_the_rows_of_an_export(tmp_path, monkeypatch):
