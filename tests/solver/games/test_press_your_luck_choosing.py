@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from luckbase.solver import dense
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
-from luckbase.solver.check import _one_step, check_game
+from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import FullTable
@@ -16,7 +16,7 @@ from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 from tests.solver.games.press_your_luck import InMemory
 from tests.solver.games.test_press_your_luck_slides import UNIT, as_the_reference, boards
-from tests.solving import load_game, load_layout
+from tests.solving import load_game, load_layout, one_step
 
 
 def planes_of(name, players, choices="best"):
@@ -121,5 +121,5 @@ def test_rows_longer_than_a_block_of_choices_are_steps_of_the_rules():
     assert sum(map(layout.rows, layout.tiers())) == 4 * 4 * 130**2
     for tier in layout.tiers():
         states = layout.states_at(tier, np.arange(0, layout.rows(tier), 7))  # of every score
-        stored, by_rules = solved.lookup(states)[0], _one_step(solved, states)
+        stored, by_rules = solved.lookup(states)[0], one_step(solved, states)
         np.testing.assert_allclose(stored, by_rules, rtol=0, atol=1e-11)
