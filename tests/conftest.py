@@ -51,6 +51,9 @@ LONG = (
     "tests/solver/games/test_press_your_luck_choosing.py",
     "tests/test_one_name.py",
     "tests/solver/test_compiled_cache.py",
+    "tests/cluster/store/test_hostile.py",
+    "tests/e2e/test_store_faults.py",
+    "tests/jobs/test_process.py",
 )
 MANY = 1000
 """So many tests need most of the solver's compiled functions."""
