@@ -179,10 +179,11 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
             raise broken(game, states[x], f"the kernel says {stored[x].tolist()}, one step of the "
                          f"rules says {by_rules[x].tolist()}")  # fmt: skip
         acts = (edges.actors >= 0) & (edges.kinds != SIMULTANEOUS)
-        _check_column(game, states, "acting_rows", layout.acting_rows(tier, 0, len(rows)),
-                      np.where(acts, edges.actors + 1, 0))  # fmt: skip
+        actors = np.where(acts, edges.actors, -1)
+        acting = layout.acting_rows(tier, 0, len(rows))
+        _check_column(game, states, "acting_rows", acting, actors + 1)
         if held is exact and kernel_error <= game.float64_error:  # otherwise ties are not certain
-            _check_best(layout, states, edges, q, solved.best[tier])
+            _check_best(layout, states, q, actors, solved.best[tier])
         columns, right = (
             each(tier, 0, len(rows))
             for each in (layout.state_rows, partial(FullTable.state_rows, layout))
@@ -206,12 +207,12 @@ def _check_rows(layout: FullTable[Any], tier: Any, states: Ints) -> None:
 
 
 def _check_best(
-    layout: FullTable[Any], states: Ints, edges: Expanded, q: ActionValues, stored: Best
+    layout: FullTable[Any], states: Ints, q: ActionValues, actors: Ints, stored: Best
 ) -> None:
-    """Raise GameError for the first state with another best action than the rules."""
-    game = layout.game
-    acts = (edges.actors >= 0) & (edges.kinds != SIMULTANEOUS)
-    taken = q.actions[chosen(q, edges.actors, game.tie_tolerance)]
+    """Raise GameError for the first state with another best action than the rules. actors: the
+    player (n,) who decides alone in each state, from 0; -1 for none."""
+    game, acts = layout.game, actors >= 0
+    taken = q.actions[chosen(q, actors, game.tie_tolerance)]
     right = np.full(len(states), NOTHING, object)
     for action in np.unique(taken[acts]).tolist():
         right[acts & (taken == action)] = game.action_name(action)

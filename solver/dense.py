@@ -99,8 +99,7 @@ class InMemory(Generic[T]):
         numbers, rows = self.layout.locate(states)
         answered: NDArray[np.bool_] = numbers == -1
         payoffs = np.zeros((len(states), self.game.players))
-        if answered.any():
-            payoffs[answered] = final_payoffs(self.game, states[answered])
+        payoffs[answered] = final_payoffs(self.game, states[answered])
         tiers = {self.layout.tier_number(tier): tier for tier in self.payoffs}
         in_table = np.isin(numbers, list(tiers))
         for number in np.unique(numbers[in_table]).tolist():

@@ -187,9 +187,8 @@ class Part(ABC):
 
     def end(self, rows: Rows, states: Ints, at: Ints) -> None:
         """Set the payoffs of the terminal states at indices (k,)."""
-        if len(at):  # expanding, even no state, compiles
-            rows.values[at] = final_payoffs(self.game, states[at])
-            rows.known[at] = True
+        rows.values[at] = final_payoffs(self.game, states[at])
+        rows.known[at] = True
 
     def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask

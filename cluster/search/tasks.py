@@ -240,8 +240,7 @@ class Sweep(_StageJob):
             rows[1 + at, 1:] = stored_payoffs(read, game, self.location.table / stored.place)
             is_over[at] = False
         over = np.flatnonzero(is_over)
-        if len(over):
-            rows[1 + over, 1:] = final_payoffs(game, unpack_all(game.strides, keys[over]))
+        rows[1 + over, 1:] = final_payoffs(game, unpack_all(game.strides, keys[over]))
         rows[0] = 0.0
         rows[0, 0] = stored.error
 

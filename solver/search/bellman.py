@@ -471,6 +471,8 @@ def most_residual(game: Game, error: Floats | float) -> Floats:
 
 def final_payoffs(game: Game, states: Ints) -> Floats:
     """Return the payoffs (n, players) of terminal states. Raises ValueError for others."""
+    if not len(states):  # expanding, even no state, compiles
+        return np.zeros((0, game.players))
     edges = expand(game, states)
     if not edges.terminal.all():
         raise ValueError(f"not over: {game.say(states[np.flatnonzero(~edges.terminal)[0]])}")

@@ -37,10 +37,10 @@ from luckbase.solver.game.rules import (
     room_for,
 )
 from luckbase.solver.search.keys import Keys, Numbering, fits, grown, pack, pack_all, unpack_all
+from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
     from luckbase.solver.game.game import Game
-from luckbase.solver.sentences import many, option
 
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
